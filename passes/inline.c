@@ -241,6 +241,16 @@ static void convert(Inliner *in, Node *n) {
     in->ok = in->ok && in->up.ok;
 }
 
+/* What reads the results of a call gets its types, which later calls are chosen by. */
+static bool lacks_type(const Node *n) {
+    bool lacks = false, body = false;
+    for (size_t i = 0; i < n->n_out; i++)
+        lacks = lacks || (n->out[i] && n->out[i]->type.rank < 0);
+    for (size_t i = 0; i < n->n_attrs; i++)
+        body = body || attr_graphs(&n->attrs[i]) > 0;
+    return lacks && !body;
+}
+
 static void inline_graph(Inliner *in, Graph *g, const Active *at) {
     for (Node *n = g->first, *next; n && in->ok; n = next) {
         next = n->next;
@@ -255,6 +265,8 @@ static void inline_graph(Inliner *in, Graph *g, const Active *at) {
                 inline_graph(in, n->attrs[i].v.g[k], at);
         if (in->what->mixed || (at && is_composite(in, at->path.f)))
             convert(in, n);
+        else if (!at && lacks_type(n))
+            in->ok = node_infer(n, in->c->d) && in->ok;
     }
 }
 

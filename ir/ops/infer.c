@@ -44,25 +44,6 @@ static bool infer_qop(const Infer *s, Node *n, OpCtx *c, const OpDef **op) {
     return true;
 }
 
-extern const OpDef op_MatMul;
-
-/* Products of onnxruntime whose operands are integers with scales. They have no row, as passes take
- * them apart, but old operators behind them are converted before that and ask for their shape. */
-static bool infer_scaled_product(const Infer *s, const Node *n, OpCtx *c, const OpDef **op) {
-    ElemType scale = op_type(c, 2).elem;
-    if (!node_is_in(n, "com.microsoft", "MatMulIntegerToFloat") &&
-        !node_is_in(n, "com.microsoft", "DynamicQuantizeMatMul"))
-        return true;
-    c->d = s->mute;
-    c->n_in = c->n_in < 2 ? c->n_in : 2;
-    if (c->n_in == 2 && op_MatMul.infer(c) && c->out[0].kind == TYPE_TENSOR) {
-        *op = &op_MatMul;
-        c->out[0].elem = scale;
-    }
-    c->d = s->d;
-    return true;
-}
-
 static void drop_unfit(Node *n) {
     if (node_rank_fits(n))
         return;
@@ -103,7 +84,7 @@ static bool infer_results(Infer *s, Node *n) {
     c.arena = s->scratch;
     bool ok = op          ? infer_op(s, n, op, &c)
               : qop_of(n) ? infer_qop(s, n, &c, &op)
-                          : infer_scaled_product(s, n, &c, &op);
+                          : infer_taken_apart(s, &c);
     unhide(n, hidden);
     if (ok && op && n->n_out && c.out[0].kind == TYPE_TENSOR && n->def && node_on_integers(n))
         c.out[0].elem = node_integer_elem(n, c.out[0].elem);

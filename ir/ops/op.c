@@ -131,9 +131,24 @@ bool node_in_function(const Node *n) {
     return graph_function(n->graph) != NULL;
 }
 
-/* onnxruntime loads models that use these domains without importing them. */
-static bool is_well_known(Str domain) {
-    return str_is(domain, "com.microsoft") || str_is(domain, "ai.onnx.ml");
+/* Domains that models use without importing them, and who reads such models. Version 0 stands for
+ * the newest one that there is a schema of. */
+typedef struct KnownDomain {
+    const char *name;
+    int version;
+    const char *reader;
+} KnownDomain;
+
+static const KnownDomain *well_known(Str domain) {
+    static const KnownDomain known[] = {
+        {"com.microsoft", 0, "onnxruntime"},     {"ai.onnx.ml", 0, "onnxruntime"},
+        {"qonnx.custom_op.general", 1, "qonnx"}, {"finn.custom_op.general", 1, "qonnx"},
+        {"onnx.brevitas", 1, "qonnx"},           {"qonnx.custom_op.channels_last", 1, "qonnx"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (str_is(domain, known[i].name))
+            return &known[i];
+    return NULL;
 }
 
 /* The version that a node's operator is of, or -1 where nothing imports its domain. A function
@@ -145,17 +160,21 @@ static int64_t imported_version(const Node *n) {
     const Import *import = import_find(m, own ? f : NULL, n->domain);
     if (import)
         return import->version;
-    int64_t implied = own                        ? 0
-                      : is_well_known(n->domain) ? onnx_schema_newest(n->domain)
-                      : m->n_imports             ? 0
-                                                 : module_opset(m, n->domain);
+    const KnownDomain *known = well_known(n->domain);
+    int64_t implied = own                       ? 0
+                      : known && known->version ? known->version
+                      : known                   ? onnx_schema_newest(n->domain)
+                      : m->n_imports            ? 0
+                                                : module_opset(m, n->domain);
     return implied ? implied : -1;
 }
 
-bool node_import_implied(const Node *n) {
+const char *node_import_implied(const Node *n) {
     const Function *f = graph_function(n->graph);
-    return is_well_known(n->domain) && node_imported(n) &&
-           !import_find(n->graph->module, NULL, n->domain) && !(f && f->n_imports);
+    const KnownDomain *known = well_known(n->domain);
+    bool implied = known && node_imported(n) && !import_find(n->graph->module, NULL, n->domain) &&
+                   !(f && f->n_imports);
+    return implied ? known->reader : NULL;
 }
 
 bool node_imported(const Node *n) {

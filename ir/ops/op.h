@@ -381,8 +381,8 @@ OpCtx op_ctx_few(const Node *n, Type few[OP_FEW], Diags *d);
 /* Version of the operator's domain that the node's graph imports, 0 when it does not. */
 int64_t node_opset(const Node *n);
 bool node_imported(const Node *n); /* a version 0 counts */
-/* Not by the model, but its domain is one that runtimes know: at its newest version. */
-bool node_import_implied(const Node *n);
+/* Not by the model, but its domain is one that others know without: who does so; NULL: nobody. */
+const char *node_import_implied(const Node *n);
 const OnnxSchema *node_schema(const Node *n); /* at that version; NULL when unknown */
 bool node_in_function(const Node *n);
 bool node_reads_faulty(const Node *n); /* an operand has an error, or the node it comes from */

@@ -197,12 +197,12 @@ static bool no_opset(const Node *n, const Verify *v, const char *who) {
 /* The names "" and "qxc" need no import: the first is checked as a whole, the second is ours. */
 static bool check_import(const Node *n, const Verify *v) {
     Diags *d = v->d;
-    if (v->flags & VERIFY_WARN && node_import_implied(n) &&
-        map_set(v->implied, n->domain, (void *)n))
+    const char *reader = node_import_implied(n);
+    if (v->flags & VERIFY_WARN && reader && map_set(v->implied, n->domain, (void *)n))
         diag_warning(d, n->loc,
-                     "the model does not import domain '%s': version %lld is taken, as onnxruntime "
-                     "does (said once)",
-                     diag_name(d, n->domain), (long long)node_opset(n));
+                     "the model does not import domain '%s': version %lld is taken, as %s does "
+                     "(said once)",
+                     diag_name(d, n->domain), (long long)node_opset(n), reader);
     if (node_imported(n) || str_is(n->domain, "qxc"))
         return true;
     const Module *m = n->graph->module;

@@ -35,9 +35,24 @@ bool is_qonnx(const Node *n) {
 
 /* ---- the parameters ---- */
 
+/* QKeras has integers for zero points and bit widths. */
+static const Tensor *as_floats(Arena *a, const Tensor *t) {
+    uint8_t *bytes;
+    Tensor *floats = tensor_new(a, ELEM_FLOAT, t->rank, t->dims, &bytes);
+    for (size_t i = 0; i < t->count; i++)
+        ((float *)(void *)bytes)[i] = (float)tensor_int(t, i);
+    return floats;
+}
+
 const char *qonnx_const(const Node *n, size_t i, const char *why, const Tensor **out) {
-    *out = node_input(n, i) ? value_data(n->in[i]) : NULL;
-    return *out && (*out)->data && (*out)->count && elem_is_float((*out)->elem) ? NULL : why;
+    const Tensor *t = node_input(n, i) ? value_data(n->in[i]) : NULL;
+    *out = t;
+    bool ints = t && elem_is_int(t->elem);
+    if (!t || !t->data || !t->count || !(ints || elem_is_float(t->elem)))
+        return why;
+    if (ints)
+        *out = as_floats(n->graph->module->arena, t);
+    return NULL;
 }
 
 const char *qonnx_check_scale(const Tensor *s) {

@@ -68,22 +68,22 @@ def numbers(scale, lo, hi, n, seed=0):
 
 
 class Qonnx(OracleCase):
-    def check(self, model, x, want, runs_in_ort=True, says=""):
+    def check(self, model, x, want, runs_in_ort=True, says="", output="y"):
         """`x`, `want`: [samples, ...]. NaN aside, all ways yield these bits."""
         path = self.scratch / "m.onnx"
         onnx.save(model, path)
-        got = qxc_outputs(path, {"x": x}, self.scratch)["y"].reshape(want.shape)
+        got = qxc_outputs(path, {"x": x}, self.scratch)[output].reshape(want.shape)
         np.testing.assert_array_equal(got, want)
         text = self.scratch / "true.qir"
         self.assertIn(says, qxc(path, "-form=true", "-inline=1000000", "-o", text).stderr)
-        np.testing.assert_array_equal(qxc_outputs(text, {"x": x}, self.scratch)["y"].reshape(want.shape), want)
+        np.testing.assert_array_equal(qxc_outputs(text, {"x": x}, self.scratch)[output].reshape(want.shape), want)
         if "q<" in text.read_text() and "Round(" not in text.read_text():  # that raise-scaling would find
             self.assertEqual(qxc(text, "-form=true", "-inline=1000000").stdout, text.read_text())
         for form in ("qdq", "qop"):
             out = self.scratch / f"{form}.onnx"
             qxc(path, f"-emit={form}", "-no-sync", "-quiet", "-o", out)
             for optimize in (False, True) if runs_in_ort else ():
-                got = run_samples(session(out, optimize), onnx.load(out), {"x": x})["y"]
+                got = run_samples(session(out, optimize), onnx.load(out), {"x": x})[output]
                 np.testing.assert_array_equal(got.reshape(want.shape), want)
         source = self.scratch / "m.c"
         qxc(path, "-emit=c", "-no-sync", "-quiet", "-o", source)
@@ -214,6 +214,48 @@ class Qonnx(OracleCase):
         want = np.stack([multi_threshold(multi_threshold(s[None], t0) @ w1, t, 1, -8)[0] @ w2 for s in x])
         self.check(model, x, want)
 
+    @for_each("line", "plane")
+    def test_channels_last(self, rank):
+        """Conv and MaxPool whose channels stand last, in a model that imports no domain of QONNX and has integers for zero
+        points and bit widths. The bias lies on the grid of the accumulator and is rounded to 4 bits, in QDQ too."""
+        last = "qonnx.custom_op.channels_last"
+        rng, one = np.random.default_rng(len(rank)), rank == "line"
+        size, window = ([9], [2]) if one else ([6, 5], [2, 2])
+        first, back = ([0, 2, 1], [0, 2, 1]) if one else ([0, 3, 1, 2], [0, 2, 3, 1])
+        x = rng.normal(size=(3, *size, 2)).astype(np.float32) * 2
+        w, b = rng.normal(size=(3, *window, 2)).astype(np.float32), np.float32([0.3, -0.2, 0.52])
+        scales = {"x": 0.25, "w": 0.5, "b": 0.125, "y": 0.5}
+        consts = {"w": w, "b": b, "z": np.int64(0), "bits": np.int64(4), **{"s" + n: np.float32(v) for n, v in scales.items()}}
+
+        def quantize(name, out):
+            return helper.make_node("Quant", [name, "s" + name, "z", "bits"], [out], domain=DOMAIN, signed=1, narrow=0,
+                                    rounding_mode="ROUND")
+
+        conv = {"kernel_shape": window, "pads": [1] * 2 * len(window), "strides": [2] * len(window)}
+        pool = {"kernel_shape": window, "strides": [1] * len(window)}
+        nodes = [quantize("x", "xq"), quantize("w", "wq"), quantize("b", "bq"),
+                 helper.make_node("Conv", ["xq", "wq", "bq"], ["y"], domain=last, **conv), quantize("y", "yq"),
+                 helper.make_node("MaxPool", ["yq"], ["out"], domain=last, **pool)]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", T.FLOAT, [1, *size, 2])],
+                                  [helper.make_tensor_value_info("out", T.FLOAT, None)],
+                                  [numpy_helper.from_array(v, k) for k, v in consts.items()])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+        def by_onnxruntime(op, operands, **attrs):
+            node = helper.make_node(op, list("abc")[:len(operands)], ["y"], **attrs)
+            infos = [helper.make_tensor_value_info(n, T.FLOAT, v.shape) for n, v in zip("abc", operands)]
+            made = helper.make_graph([node], "g", infos, [helper.make_tensor_value_info("y", T.FLOAT, None)])
+            runner = session(helper.make_model(made, opset_imports=[helper.make_opsetid("", 13)], ir_version=8))
+            return runner.run(None, dict(zip("abc", operands)))[0]
+
+        def on_grid(name, v):
+            return quant(v, scales[name], 0, 4, 1, 0, "ROUND").astype(np.float32)
+
+        sums = by_onnxruntime("Conv", [on_grid("x", x).transpose(first), on_grid("w", w).transpose(first), on_grid("b", b)], **conv)
+        want = by_onnxruntime("MaxPool", [on_grid("y", sums)], **pool).transpose(back)
+        self.check(model, x, want, output="out",
+                   says="the model does not import domain 'qonnx.custom_op.channels_last': version 1 is taken, as qonnx does")
+
     def test_thresholds_below_opset_13(self):
         model = model_of("MultiThreshold", [1, 3, 4, 4], {"t": np.float32([[0, 1, 1.5]] * 3)}, out_dtype="UINT2")
         model.opset_import[0].version = 11
@@ -239,7 +281,7 @@ class Qonnx(OracleCase):
         model = model_of("Quant", [1, 3], {"s": np.float32([0.5]), "z": np.float32([0]), "b": np.float32([4])})
         path = self.scratch / "m.onnx"
         onnx.save(model, path)
-        self.assertRegex(qxc("list", "quant", path).stdout, r"int8q .* q_quantized")
+        self.assertRegex(qxc("list", "quant", path).stdout, r"int8q .* y_quantized")
 
 
 if __name__ == "__main__":
