@@ -267,6 +267,7 @@ static Program *build(const Building *w) {
 }
 
 Program *program_build_bounded(Module *m, const ProgramOptions *o, Diags *d) {
+    lengths_from_results(m);
     FixedShapes *before = shapes_save(m);
     Finding f = {.m = m, .d = d, .uses = uses_new(m), .ok = true};
     look_at_all(&f);

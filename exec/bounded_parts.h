@@ -48,4 +48,8 @@ bool fit_apply(Fit *f, Binder *b, Diags *d);
 /* The slopes of one number, as a function of the lengths. */
 LengthFn fit_affine(const Fit *f, int64_t largest, const int64_t *slopes);
 
+/* Values of which a run tells the length get the one that results state which are made of them.
+ * Each run is held against it (OpDef.bind_length). */
+void lengths_from_results(Module *m);
+
 #endif

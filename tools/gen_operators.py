@@ -125,13 +125,15 @@ def in_c():
         by_how[way][why].append(name)
     count = {way: sum(map(len, found.values())) for way, found in by_how.items()}
     refused, constant = (count.get(way, 0) for way in ("refused", "constant"))
-    yield (f"\n## ONNX's tests in C\n\nOf these {runs:,}, {runs - refused:,} give ONNX's numbers as emitted C, too, in ONNX's shapes: gcc and clang "
+    which = f"Of these {runs:,}, {runs - refused:,}" if refused else f"These {runs:,}"
+    yield (f"\n## ONNX's tests in C\n\n{which} give ONNX's numbers as emitted C, too, in ONNX's shapes: gcc and clang "
            "compile it without a warning (`-std=c99 -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Werror`), and AddressSanitizer and UBSan find "
            f"nothing (`make node-c`). {runs - refused - constant:,} are compiled as they are, and {constant} with constants for all operands but the first, as C has to know some of them:\n\n"
            "| what C has to know | tests |\n|---|---|\n")
     for why, names in sorted(by_how["constant"].items()):
         yield f"| {cell(why)} | {len(names)} |\n"
-    yield "\nThese have no C:\n\n| reason | tests |\n|---|---|\n"
+    if refused:
+        yield "\nThese have no C:\n\n| reason | tests |\n|---|---|\n"
     for why, names in sorted(by_how["refused"].items()):
         yield f"| {cell(why)} | {', '.join(f'`{n}`' for n in names)} |\n"
 

@@ -83,8 +83,10 @@ ElemType node_cast(const Node *n) {
 
 bool value_is_counted(const Value *v) {
     const Node *n = v && v->kind == VALUE_NODE ? v->def : NULL;
-    if (!n || !n->def || !n->def->counts || n->faulty)
-        return n && n->def && n->def->counts;
+    if (!n || !n->def || !n->def->counts)
+        return false;
+    if (!n->def->enter || n->faulty) /* all others leave theirs open */
+        return true;
     OpCtx c = op_ctx(n, n->graph->module->mute);
     return !n->def->infer(&c) || !type_is_static(c.out[v->index]);
 }

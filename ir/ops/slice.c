@@ -297,6 +297,8 @@ static bool split_bind(Binder *b, const Node *n, const OpCtx *c) {
     int32_t outer = bind_extent(x, 0, axis), whole = bind_extent(x, axis, x.rank);
     int64_t offset = 0;
     ElemType e = bind_elem(n->in[0]);
+    if (node_shape_operand(n) && !bind_check_parts(b, n, 1, axis))
+        return false;
     for (size_t i = 0; i < n->n_out; i++) {
         if (!n->out[i]) /* its length is what the others leave over, and they are fixed */
             return bind_unsupported(b, n, "one of its results has no name");

@@ -43,6 +43,27 @@ bool bind_expanded_length(Binder *b, const Node *n, Type x, const Value *shape, 
            bind_told_length(b, n, dims, length);
 }
 
+bool bind_check_parts(Binder *b, const Node *n, size_t i, int axis) {
+    qk_shape_length_params p = {.rank = (int32_t)n->n_out};
+    if (n->n_out > MAX_RANK)
+        return bind_unsupported(b, n, "its lengths are not constant, of more than %d results",
+                                MAX_RANK);
+    if (!bind_told_list(b, n, i, n->n_out))
+        return false;
+    for (size_t k = 0; k < n->n_out && n->out[k]; k++)
+        p.dim[k] = (int32_t)n->out[k]->type.dims[axis].value;
+    int64_t first = p.dim[0];
+    LengthBound *s = NEW(binder_arena(b), LengthBound);
+    *s = (LengthBound){n, n->out[0], axis, first, first, first, .stated = true};
+    p.dim[0] = -1;
+    int length = bind_temp(b, ELEM_INT64, 1);
+    if (!bind_call(b, n, "qk_shape_length", &p, sizeof p, 2,
+                   (int[]){bind_value(b, n->in[i]), length}))
+        return false;
+    binder_check_length(b, s, length);
+    return true;
+}
+
 /* ---- boxes ---- */
 
 int bind_box(Binder *b, const Node *n) {

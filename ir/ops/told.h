@@ -11,6 +11,8 @@
 bool bind_told_length(Binder *b, const Node *n, int dims, int length);
 /* The same where that is a shape to which `x` is expanded. */
 bool bind_expanded_length(Binder *b, const Node *n, Type x, const Value *shape, int length);
+/* Operand i is a list of the lengths that results have along the axis: a run of others ends. */
+bool bind_check_parts(Binder *b, const Node *n, size_t i, int axis);
 /* Whether operand i is a list of so many numbers. */
 bool bind_told_list(Binder *b, const Node *n, size_t i, size_t count);
 /* The dimensions of x, for the params of a kernel. */

@@ -174,6 +174,41 @@ class Told(BoundedCase):
             with self.subTest(nodes[0].op_type):
                 self.check(made, [], [{"x": floats(*shape), "k": ints(*k)} for k, _ in rows], [s for _, s in rows], told=False)
 
+    def test_parts_that_the_model_states(self):
+        made = model([node("Split", ["x", "k"], ["y", "z"], axis=1)], [("x", F, [2, 6]), ("k", I, [2])],
+                     [("y", F, [2, 2]), ("z", F, [2, 4])])
+        rows = [([2, 4], OK), ([4, 2], 5), ([2, 3], 5), ([3, 4], 5), ([-2, 8], 5)]
+        self.check(made, [], [{"x": floats(2, 6), "k": ints(*k)} for k, _ in rows], [s for _, s in rows], told=False)
+
+    def test_stated_further_on(self):
+        """What is made element by element of a slice states its length, as an output or as what a Loop carries."""
+        body = helper.make_graph(
+            [node("Unsqueeze", ["i", "zero"], ["s"]), node("Add", ["s", "n"], ["e"]), node("Slice", ["x", "s", "e"], ["part"]),
+             node("Add", ["v", "part"], ["w"])],
+            "body", [helper.make_tensor_value_info("i", I, []), helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+                     helper.make_tensor_value_info("v", F, [1])],
+            [helper.make_tensor_value_info("c", TensorProto.BOOL, []), helper.make_tensor_value_info("w", F, [1])])
+        looped = model([node("Loop", ["three", "", "a"], ["y"], body=body)], [("n", I, [1]), ("x", F, [5]), ("a", F, [1])], [("y", F, [1])],
+                       [const("three", 3), const("zero", [0])])
+        chain = model([node("Slice", ["x", "zero", "n"], ["c"]), node("Neg", ["c"], ["d"]), node("Add", ["d", "a"], ["y"])],
+                      [("n", I, [1]), ("x", F, [5]), ("a", F, [1])], [("y", F, [3])], [const("zero", [0])])
+        for made, right in ((looped, 1), (chain, 3)):
+            self.check(made, [], [{"n": ints(n), "x": floats(5), "a": floats(1)} for n in (right, right + 1, 0, right)],
+                       [OK, ERROR_LENGTH, ERROR_LENGTH, OK], told=False)
+
+    def test_not_stated_further_on(self):
+        """The other operand may be what has the length, the slice one number; and Resize is held against none."""
+        for nodes, ask in (
+                ([node("Slice", ["x", "zero", "n"], ["c"]), node("Add", ["c", "b"], ["y"])], "how long 'c' is"),
+                ([node("Resize", ["x", "", "", "n"], ["c"]), node("Neg", ["c"], ["y"])], "C takes no bound for Resize")):
+            used = {i for n in nodes for i in n.input}
+            made = model(nodes, [("n", I, [1]), ("x", F, [5])] + [("b", F, [3])] * ("b" in used), [("y", F, [3])],
+                         [const("zero", [0])] * ("zero" in used))
+            onnx.save(made, self.scratch / "m.onnx")
+            said = qxc(self.scratch / "m.onnx", "-emit=c", "-o", self.scratch / "none.c", ok=False)
+            self.assertEqual(said.returncode, 1)
+            self.assertIn(ask, said.stderr)
+
     def test_transforms_that_the_model_states(self):
         for nodes, shape, y, feeds, constants in (
                 ([node("DFT", ["x", "n", "one"], ["y"], onesided=1)], [2, 9, 1], [2, 5, 2], [(8, OK), (9, OK), (10, 5), (7, 5), (0, 5)],

@@ -49,6 +49,7 @@ def why_refused(stderr):
     """Without the names of values."""
     text = re.sub(r"^operator (\w+) cannot run: ", r"\1: ", reason(stderr))
     text = re.sub(r"^the shape of .* C takes no bound for (\w+).*", r"\1: its shape follows from numbers that only a run tells", text)
+    text = re.sub(r"^the shape of .* C takes a bound for one dimension.*", "several dimensions that only a run tells", text)
     text = re.sub(r"^only a run tells how long .*", "a length that only a run tells", text)
     return re.sub(r"'[^']*'", "a value", text)
 

@@ -1,0 +1,61 @@
+/* Lengths that a run tells, and the model states further on: of what computes each element by
+ * itself operands have the result's dimensions. See exec/bounded.h. */
+#include "exec/bounded_parts.h"
+#include "ir/bound.h"
+#include "ir/ops/op.h"
+
+static bool is_each(const Node *n) {
+    return n->def && !n->faulty && n->n_out && n->out[0] &&
+           (n->def->slices == op_slices_each || n->def->infer == op_broadcast);
+}
+
+/* Dimension k of t, counted from the end; 1 where it is not there, as broadcasting has it. */
+static int64_t from_end(Type t, int k) {
+    return k < t.rank ? t.dims[t.rank - 1 - k].value : 1;
+}
+
+/* Whether all operands but `x` are of 1 there, so that x alone makes the result. */
+static bool others_are_one(const Node *n, const Value *x, int k) {
+    for (size_t i = 0; i < n->n_in; i++) {
+        const Value *v = n->in[i];
+        if (v && v != x &&
+            (v->type.kind != TYPE_TENSOR || v->type.rank < 0 || from_end(v->type, k) != 1))
+            return false;
+    }
+    return true;
+}
+
+/* What only a kernel finds out is for the run to say, and what nothing holds against a length. */
+static bool is_open(const Value *v) {
+    const OpDef *op = v->def->def;
+    return !op || (value_is_counted(v) && !op->enter) ||
+           (node_shape_operand(v->def) && !op->bind_length);
+}
+
+static void follow(const Node *n, Value *x) {
+    Type y = n->out[0]->type;
+    if (!x || x->kind != VALUE_NODE || type_open_axis(x->type) < 0 || y.kind != TYPE_TENSOR ||
+        y.rank < x->type.rank || is_open(x))
+        return;
+    int axis = type_open_axis(x->type), k = x->type.rank - 1 - axis;
+    int64_t length = from_end(y, k);
+    if (length < 0 || (length != 1 && !others_are_one(n, x, k)))
+        return;
+    Dim *dims =
+        arena_copy(n->graph->module->arena, x->type.dims, (size_t)x->type.rank * sizeof *dims);
+    dims[axis] = dim_of(length);
+    x->type.dims = dims;
+}
+
+/* From the last node on, as an operand may be the result of another one of them. */
+static void look_at(Graph *g, void *ctx) {
+    (void)ctx;
+    for (Node *n = g->last; n; n = n->prev)
+        for (size_t i = 0; is_each(n) && i < n->n_in; i++)
+            follow(n, n->in[i]);
+}
+
+void lengths_from_results(Module *m) {
+    module_each_graph(m, look_at, NULL);
+    module_refine_early(m, m->mute);
+}
