@@ -1,4 +1,5 @@
 #include "compiler/options.h"
+#include "program/split.h"
 #include "support/file.h"
 
 #include <errno.h>
@@ -108,15 +109,40 @@ static bool unknown(Diags *d, Str name) {
     return false;
 }
 
+typedef struct Bound {
+    size_t offset; /* of the field */
+    int64_t least, most;
+} Bound;
+
+static const Bound *bound_of(const OptionDef *def) {
+    enum { MEMORY_MOST_MIB = INT32_MAX }; /* some 2 PiB */
+    static const Bound bounds[] = {
+#define BOUND(f, least, most) {offsetof(Options, f), least, most},
+#include "compiler/options.def"
+    };
+    static const Bound any = {0, 0, INT64_MAX};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+        if (bounds[i].offset == def->offset)
+            return &bounds[i];
+    return &any;
+}
+
 static bool set_int(const OptionDef *def, int64_t *to, const char *text, Diags *d) {
+    const Bound *bound = bound_of(def);
     char *end;
     errno = 0;
     long long v = strtoll(text, &end, 10);
-    if (*text == 0 || *end || errno || v < 0)
-        return diag_error(d, LOC_NONE, "-%s wants a number of 0 or more, not '%s'", def->name,
-                          diag_name(d, str_from(text)));
-    *to = v;
-    return true;
+    bool number = end != text && !*end;
+    if (number && !errno && v >= bound->least && v <= bound->most) {
+        *to = v;
+        return true;
+    }
+    const char *name = diag_name(d, str_from(text));
+    if (bound->most == INT64_MAX && !(number && v >= bound->least))
+        return diag_error(d, LOC_NONE, "-%s wants a number of %lld or more, not '%s'", def->name,
+                          (long long)bound->least, name);
+    return diag_error(d, LOC_NONE, "-%s wants a number from %lld to %lld, not '%s'", def->name,
+                      (long long)bound->least, (long long)bound->most, name);
 }
 
 /* Is the value one of the words of `arg`, which are parted by |? */
@@ -170,10 +196,7 @@ static bool set(Options *o, const OptionDef *def, const char *value, Arena *a, D
         TextList *l = to;
         ARENA_PUSH(a, l->items, l->n, l->cap, value);
     } else {
-        bool some = def->kind == OPTION_MAYBE; /* without a value there is a default number */
-        return set_int(def, to, value, d) &&
-               (!some || *(int64_t *)to > 0 ||
-                diag_error(d, LOC_NONE, "-%s wants a number above 0", def->name));
+        return set_int(def, to, value, d);
     }
     return true;
 }

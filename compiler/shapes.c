@@ -5,6 +5,7 @@
 #include "ir/bound.h"
 #include "ir/ops/op.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 static bool misused(Job *j, const char *wants, const char *text) {
@@ -76,13 +77,21 @@ static bool bound_value(Job *j, Module *m, Str name, int64_t most) {
     return true;
 }
 
+/* Digits of a size that int64 holds; where they end, or NULL. */
+static const char *read_size(const char *text, int64_t *out) {
+    char *end;
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !errno ? end : NULL;
+}
+
 /* The name may have colons of its own. */
 static bool bound_lengths(Job *j, Module *m) {
     for (size_t i = 0; i < j->o->max_elements.n; i++) {
         const char *text = j->o->max_elements.items[i], *colon = strrchr(text, ':');
-        char *end = NULL;
-        long long most = colon ? strtoll(colon + 1, &end, 10) : -1;
-        if (!colon || end == colon + 1 || *end || most < 1 || most > INT32_MAX)
+        int64_t most;
+        const char *end = colon ? read_size(colon + 1, &most) : NULL;
+        if (!end || *end || most < 1 || most > INT32_MAX)
             return misused(j, "-max-elements wants VALUE:N, N from 1 to 2^31-1", text);
         if (!bound_value(j, m, (Str){text, (size_t)(colon - text)}, most))
             return false;
@@ -94,9 +103,9 @@ bool job_fix_shapes(Job *j, Module *m) {
     const TextList *binds = &j->o->bind;
     for (size_t i = 0; i < binds->n; i++) {
         const char *eq = strchr(binds->items[i], '=');
-        char *end = NULL;
-        long long v = eq ? strtoll(eq + 1, &end, 10) : -1;
-        if (!eq || v < 0 || *end || end == eq + 1)
+        int64_t v;
+        const char *end = eq ? read_size(eq + 1, &v) : NULL;
+        if (!end || *end)
             return misused(j, "-bind wants DIM=N", binds->items[i]);
         DimBind b = {{binds->items[i], (size_t)(eq - binds->items[i])}, v};
         if (!module_bind_dims(m, &b, 1, j->d))
@@ -106,16 +115,14 @@ bool job_fix_shapes(Job *j, Module *m) {
         const char *text = j->o->shape.items[i], *eq = strrchr(text, '=');
         int64_t dims[MAX_RANK];
         int rank = 0;
-        const char *p = eq ? eq + 1 : "";
-        while (rank < MAX_RANK && *p) {
-            char *end;
-            dims[rank] = strtoll(p, &end, 10);
-            if (end == p || dims[rank] < 0 || (*end && *end != ','))
-                break;
+        const char *p = eq ? eq + 1 : "", *end = p;
+        while (*p && rank < MAX_RANK && (end = read_size(p, &dims[rank]))) {
             rank++;
-            p = *end ? end + 1 : end;
+            if (*end != ',')
+                break;
+            p = end + 1;
         }
-        if (!eq || *p)
+        if (!eq || !end || *end)
             return misused(j, "-shape wants INPUT=1,3,8,8", text);
         if (!module_set_shape(m, (Str){text, (size_t)(eq - text)}, rank, dims, j->d))
             return false;

@@ -1,7 +1,6 @@
 #include "compiler/without_effect.h"
 
 #include "compiler/steps.h"
-#include "program/split.h"
 
 #include <assert.h>
 
@@ -118,11 +117,6 @@ bool options_fit(const Options *o, Diags *d) {
         ok = diag_error(d, LOC_NONE, "-io=float and -integer-only exclude each other");
     if (o->metric && !*o->metric)
         ok = diag_error(d, LOC_NONE, "-metric wants a value: -metric=CMD");
-    if (o->random == 0)
-        ok = diag_error(d, LOC_NONE, "-random=N takes 1 sample or more, not 0");
-    if (o->threads == 0 || o->threads > SPLIT_MOST)
-        ok = diag_error(d, LOC_NONE, "-threads=N takes 1 to %d, not %lld", SPLIT_MOST,
-                        (long long)o->threads);
     if (o->testbench && o->random > TESTBENCH_SAMPLES)
         diag_warning(d, LOC_NONE, "-testbench takes %d samples at most, not the %lld of -random",
                      TESTBENCH_SAMPLES, (long long)o->random);
