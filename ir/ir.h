@@ -476,6 +476,8 @@ void value_replace(Module *m, const Uses *u, Value *from, Value *to);
 void module_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);
 /* Calls fn for every value: of each graph the inputs, the constants, the results of its nodes. */
 void module_each_value(Module *m, void (*fn)(Value *v, void *ctx), void *ctx);
+/* What the data of all constants take. */
+size_t module_const_bytes(Module *m);
 /* Forgets what only the file has that was read: types that it states wrongly, nodes out of order,
  * second value_infos of one value. */
 void module_forget_file(Module *m);

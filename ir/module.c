@@ -113,6 +113,18 @@ void module_each_value(Module *m, void (*fn)(Value *v, void *ctx), void *ctx) {
     module_each_graph(m, visit_values, &(ValueVisit){fn, ctx});
 }
 
+static void add_bytes(Value *v, void *ctx) {
+    size_t *bytes = ctx;
+    if (value_is_const(v))
+        *bytes += v->data->bytes;
+}
+
+size_t module_const_bytes(Module *m) {
+    size_t bytes = 0;
+    module_each_value(m, add_bytes, &bytes);
+    return bytes;
+}
+
 static bool is_type(const WireField *f, bool place, void *ctx) {
     (void)ctx;
     return !place && f->number == INFO_TYPE;

@@ -108,18 +108,10 @@ static const Node *last_of(Turns *t) {
     return last;
 }
 
-static void add_bytes(Value *v, void *ctx) {
-    size_t *bytes = ctx;
-    if (value_is_const(v))
-        *bytes += v->data->bytes;
-}
-
 /* Programs of parts take as long to build as one that computes two samples of a convolutional
  * network. Where nobody asked for it, large models with few samples had rather not. */
 static bool is_worth_it(Module *m, bool judged, bool rounds) {
-    size_t bytes = 0;
-    module_each_value(m, add_bytes, &bytes);
-    return !judged || rounds || bytes <= UNASKED_MOST;
+    return !judged || rounds || module_const_bytes(m) <= UNASKED_MOST;
 }
 
 /* Within shapes_fix; `*done`: not where that has to be done otherwise. */

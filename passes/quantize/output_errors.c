@@ -17,16 +17,8 @@ Program *output_program(Module *m, PassContext *c, Arena *a, bool quantized) {
     return quantized ? program_build(m, &options, c->d) : observe_reference(m, c, options);
 }
 
-static void add_bytes(Value *v, void *ctx) {
-    size_t *bytes = ctx;
-    if (value_is_const(v))
-        *bytes += v->data->bytes;
-}
-
 bool output_programs_fit(Module *m, PassContext *c, size_t n, const char *what) {
-    size_t each = 0;
-    module_each_value(m, add_bytes, &each);
-    each *= 3; /* as they come, rounded, and packed */
+    size_t each = 3 * module_const_bytes(m); /* as they come, rounded, and packed */
     if (each <= arena_left(m->arena) / n)
         return true;
     diag(c->d, DIAG_REMARK, LOC_NONE, "%s: -max-memory leaves too little for it", what);
