@@ -41,8 +41,28 @@ static void print_field(Text *out, const Template *t, int line, const char *kind
           declarator, count);
 }
 
+/* Whoever splits and joins calls finds strides by their place: `dim[8], as[8], bs[8];` of `each a
+ * b`. */
+static void check_strides(const Template *t) {
+    const char *params = t->params.p;
+    if (!t->each.text || !strstr(params, "dim["))
+        return;
+    Text want = {0};
+    puts_to(&want, "dim[8]");
+    for (const char *s = t->each.text + strspn(t->each.text, " "); *s; s += strspn(s, " ")) {
+        int n = (int)strcspn(s, " ");
+        print(&want, ", %.*ss[8]", n, s);
+        s += n;
+    }
+    puts_to(&want, ";");
+    if (!strstr(params, want.p))
+        fail(t->path, t->each.line, "'each' wants the strides of these arguments as '%s'", want.p);
+    free(want.p);
+}
+
 /* Fields are one declaration per line: `int32_t a, b[8]; // comment` */
 static void print_fields(Text *out, const Template *t) {
+    check_strides(t);
     puts_to(out, "static const KernelField fields[] = {\n");
     char *buf = copy(t->params.p, t->params.n), *save;
     char *s = strstr(buf, "typedef struct {");
