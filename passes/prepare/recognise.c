@@ -141,10 +141,16 @@ static void tell(Recognise *r, const Node *last, const char *nearest) {
          node_text(last), nearest, m->reached, node_text(m->stopped), m->why);
 }
 
+/* Functions count dimensions by dividing, and of nothing there is nothing to gain. */
+static bool is_empty(const Value *v) {
+    size_t count;
+    return type_count(v->type, &count) && count == 0;
+}
+
 static void look_at(Recognise *r, Node *n) {
     const Candidates *of = candidates_of(r->candidates, n);
     const char *nearest = NULL;
-    if (!of || n->n_out != 1 || !n->out[0] || r->gone[n->id])
+    if (!of || n->n_out != 1 || !n->out[0] || is_empty(n->out[0]) || r->gone[n->id])
         return;
     LastNode last = candidates_node(r->candidates, n);
     r->match.reached = 0;
