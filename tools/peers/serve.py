@@ -26,6 +26,7 @@ def child(tool, job):
         tool.main(*job["words"])
         status = 0
     except BaseException:  # SystemExit as well: it has to be told
+        sys.stdout.flush()  # the reason is the last line
         traceback.print_exc()
     sys.stdout.flush()
     sys.stderr.flush()
