@@ -78,6 +78,8 @@ class Page(unittest.TestCase):
     def test_failures(self):
         self.assertEqual(["- W8A8, quark CLE, b: no", "- W8A8, modelopt max, all models: it quantizes no product"],
                          self.page.failures(self.found))
+        self.found["W8A8", "quark", "CLE", "a"][0].pop("float")
+        self.assertIn("- W8A8, quark CLE, a: measured before products left in float were counted", self.page.failures(self.found))
 
     def test_table(self):
         """What is left in float is marked; a recipe without any number has no row."""
