@@ -128,7 +128,7 @@ static const Value *open_first(const Module *m) {
     return NULL;
 }
 
-static void tell_first(const Value *v, Dim dim, Diags *d) {
+static void tell_first(Arena *a, const Value *v, Dim dim, Diags *d) {
     const char *name = diag_name(d, v->name);
     long long size = (long long)v->type.dims[0].value;
     if (dim_is_named(dim))
@@ -137,8 +137,8 @@ static void tell_first(const Value *v, Dim dim, Diags *d) {
              name, diag_name(d, dim.param), size, diag_name(d, dim.param));
     else
         diag(d, DIAG_NOTE, LOC_NONE,
-             "graph input %s: its first dimension is %lld in C; -shape=INPUT=... fixes another",
-             name, size);
+             "graph input %s: its first dimension is %lld in C; an option such as %s fixes another",
+             name, size, specialise_shape_option(a, v));
 }
 
 /* C takes a batch sample by sample; an open first dimension that is none is that of the data. Those
@@ -238,6 +238,6 @@ bool write_c(Writing *w) {
     if (w->j->kernels)
         own_kernels_tell(p, w->j->kernels, w->s->d);
     if (first)
-        tell_first(first, dim, w->s->d);
+        tell_first(w->m->arena, first, dim, w->s->d);
     return true;
 }

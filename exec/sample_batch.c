@@ -214,7 +214,8 @@ static bool ask(const BatchPlan *p, const Module *m, Diags *d) {
     return diag_error(d, v->loc,
                       "graph input %s: %s; its size is needed here: data, or %s%s%s fix it, and "
                       "-batch=%s takes it for samples all the same",
-                      name, reason(p, m, d), named ? "-bind=" : "-shape=INPUT=...",
+                      name, reason(p, m, d),
+                      named ? "-bind=" : specialise_shape_option(m->arena, v),
                       named ? diag_name(d, v->type.dims[0].param) : "", named ? "=SIZE" : "",
                       batch_name(p, m, d));
 }

@@ -171,6 +171,22 @@ static bool check_rank(const Value *v, Diags *d) {
                       diag_name(d, v->name), v->type.rank, MAX_RANK);
 }
 
+const char *specialise_shape_option(Arena *a, const Value *v) {
+    Buf b = buf_new(a);
+    buf_fmt(&b, "-shape=" STR_FMT "=", STR_ARG(v->name));
+    for (int k = 0; k < v->type.rank; k++) {
+        Dim dim = v->type.dims[k];
+        buf_fmt(&b, "%s", k ? "," : "");
+        if (dim.value >= 0)
+            buf_fmt(&b, "%lld", (long long)dim.value);
+        else
+            buf_fmt(&b, "N%d", k);
+    }
+    if (v->type.rank < 0)
+        buf_fmt(&b, "...");
+    return buf_as_str(&b).s;
+}
+
 /* The options that would fix the shape of a graph input. */
 static const char *fixing(Arena *a, const Value *v) {
     Buf b = buf_new(a);
@@ -180,11 +196,11 @@ static const char *fixing(Arena *a, const Value *v) {
         for (int i = 0; i < k && !before && named; i++)
             before = dims[i].value < 0 && str_eq(dims[i].param, dims[k].param);
         if (!named)
-            return "-shape=INPUT=...";
+            return specialise_shape_option(a, v);
         if (!before)
             buf_fmt(&b, "%s-bind=" STR_FMT "=N", b.n ? " " : "", STR_ARG(dims[k].param));
     }
-    return b.n ? buf_as_str(&b).s : "-shape=INPUT=...";
+    return b.n ? buf_as_str(&b).s : specialise_shape_option(a, v);
 }
 
 bool module_check_static(Module *m, Diags *d) {

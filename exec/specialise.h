@@ -26,6 +26,9 @@ bool module_set_shape(Module *m, Str input, int rank, const int64_t *dims, Diags
 bool module_check_fixed(Module *m, Diags *d);
 /* True when all graph inputs are static; else an error for each that names -bind. */
 bool module_check_static(Module *m, Diags *d);
+/* "-shape=x=N0,3,8": an option that would fix the shape of a graph input; open dimensions are N and
+ * their number. */
+const char *specialise_shape_option(Arena *a, const Value *v);
 /* What has to hold before anything runs: static shapes, which results follow from, and all laws. */
 bool module_check_runnable(Module *m, Diags *d);
 /* Whether all dimensions of graph inputs without a default are numbers, but for open first ones. */
