@@ -135,23 +135,26 @@ typedef struct PairRoom {
     size_t least, most;
 } PairRoom;
 
-/* Bytes for 16 or 32 columns and 8 rows of two bytes an element. */
+/* Bytes for 16 or 32 columns and 8 rows of two bytes an element, as kernels/matmul/matmul_pair_q.qk
+ * lays them out. */
 static PairRoom pair_room(const Product *p) {
     size_t steps = ((size_t)p->k + 3) / 4 * 4;
     return (PairRoom){.least = 32 * steps, .most = 48 * steps};
 }
 
 /* Rows of a value times columns of another, each with one zero point, where packing them takes
- * little memory beside them. Few rows are multiplied as they are. */
-static bool pairs(const Product *p, const Mac *m, const Value *w, const Value *bias) {
+ * little memory beside them. Few rows are multiplied as they are. What depends on lengths cannot be
+ * chosen where a run tells them. */
+static bool pairs(const Binder *b, const Product *p, const Mac *m, const Value *w,
+                  const Value *bias) {
     size_t batches = 1;
     for (int i = 0; i < p->rank; i++)
         batches *= (size_t)p->dim[i];
     size_t bytes = batches * ((size_t)p->m * (size_t)p->k + (size_t)p->k * (size_t)p->n +
                               (size_t)p->m * (size_t)p->n);
-    return !value_data(w) && !bias && !m->dynamic && !m->wbits && m->m_step == 0 &&
-           m->w->n_zp <= 1 && m->acc == ELEM_INT32 && elem_bits(m->types[0]) == 8 &&
-           elem_bits(m->types[1]) == 8 &&
+    return !bind_any_length(b) && !value_data(w) && !bias && !m->dynamic && !m->wbits &&
+           m->m_step == 0 && m->w->n_zp <= 1 && m->acc == ELEM_INT32 &&
+           elem_bits(m->types[0]) == 8 && elem_bits(m->types[1]) == 8 &&
            (m->types[2] == ELEM_FLOAT || elem_bits(m->types[2]) == 8) && p->ak == 1 &&
            p->m > FEW_ROWS && p->k > 0 && p->k <= MOST_TERMS && pair_room(p).least <= bytes / 4;
 }
@@ -194,7 +197,7 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
     if (!mac_prepare(b, n->in[A], n->in[B], n->out[0], axis, (size_t)p->n, p->k, alpha, &m) ||
         !mac_bias(b, &m, bias, rows ? p->m : 1, beta, &add))
         return bind_in_double_as(b, n, m.why);
-    if (pairs(p, &m, n->in[B], bias))
+    if (pairs(b, p, &m, n->in[B], bias))
         return product_pair(b, n, p, &m);
     qk_matmul_q_params q = {PRODUCT_PARAMS(p), MAC_PARAMS(&m), .az = m.xz, .cm = rows ? p->n : 0,
                             .cn = 1};

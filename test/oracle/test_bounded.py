@@ -245,6 +245,24 @@ class Bounded(BoundedCase):
         self.check(made, ["at:8"], feeds, [OK if n >= FEWEST.get(name, 0) else ERROR_LENGTH for n in counts],
                    told=None if name == "Slice from the end" else False)
 
+    def test_products_of_quantized_values(self):
+        """Of rows whose number a run tells, by rows of a fixed number; and along the rows that are told."""
+        def grid(name):
+            return [node("QuantizeLinear", [name, "scale", "zp"], [name + "q"]),
+                    node("DequantizeLinear", [name + "q", "scale", "zp"], [name + "d"])]
+        rows = [*grid("rows"), *grid("x"), node("Transpose", ["xd"], ["t"]), node("MatMul", ["rowsd", "t"], ["m"]), *grid("m"),
+                node("Identity", ["md"], ["y"])]
+        along = [*grid("rows"), node("Transpose", ["rowsd"], ["t"]), node("MatMul", ["t", "rowsd"], ["m"]), *grid("m"),
+                 node("Identity", ["md"], ["y"])]
+        for nodes, width in (rows, 4), (along, 60):
+            made = model([node("NonZero", ["pick"], ["at"]), node("Squeeze", ["at", "axis0"], ["which"]),
+                          node("Gather", ["x", "which"], ["rows"]), *nodes],
+                         [("pick", F, [64]), ("x", F, [64, width])], [("y", F, None)],
+                         [const("axis0", [0]), const("scale", 0.1, np.float32), const("zp", 3, np.int8)])
+            feeds = [{"pick": (np.arange(64) < count).astype(np.float32),
+                      "x": RNG.standard_normal((64, width)).astype(np.float32)} for count in (64, 0, 1, 3, 40, 4)]
+            self.check(made, ["at:64"], feeds)
+
     def test_what_computes_in_another_way_for_each_length(self):
         """As many pairs as the square of a length, and a part that is cut at an end."""
         for nodes, constants, why in (
