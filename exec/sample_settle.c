@@ -1,5 +1,6 @@
 /* Graph inputs whose values settle shapes (axes, sizes, counts), taken from the data as constants.
  */
+#include "exec/fold.h"
 #include "exec/lengths.h"
 #include "exec/sample_files.h"
 #include "exec/samples.h"
@@ -228,5 +229,9 @@ bool samples_settle(Module *m, const char *const *paths, size_t n, Diags *d) {
         if (g->in[i]->kind == VALUE_INPUT)
             g->in[kept++] = g->in[i];
     g->n_in = kept;
-    return module_refine_early(m, d) && bounds_hold(&bounds);
+    if (!module_refine_early(m, d))
+        return false;
+    if (bounds.n)
+        module_fold(m, NULL); /* lengths that nodes compute of the data are settled, too */
+    return bounds_hold(&bounds);
 }

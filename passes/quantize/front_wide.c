@@ -1,21 +1,40 @@
 /* See passes/quantize/front_wide.h. */
 #include "passes/quantize/front_wide.h"
 #include "passes/quantize/choice.h"
+#include "passes/quantize/masks.h"
 #include "passes/quantize/open.h"
 
 #include <math.h>
 
 enum { NARROW = 8, WIDE = 16 }; /* bits */
 
-/* The same range in 16 bits. */
+typedef struct Reach {
+    const Wide *w;
+    const Quant *q;
+    float min, max;
+} Reach;
+
+/* What was seen of a value that has `q`. */
+static void reach_of(Value *v, void *ctx) {
+    Reach *r = ctx;
+    float min, max;
+    bool cut;
+    if (r->w->decided[v->id] != r->q || !masked_range(r->w->uses, v, &min, &max, &cut))
+        return;
+    r->min = fminf(r->min, min);
+    r->max = fmaxf(r->max, max);
+}
+
+/* The same range in 16 bits. The narrow grid had rounded its zero point, by up to half of its
+ * steps: beside a mask of -10000 all scores are less than that. */
 static const Quant *wider(const Wide *w, const Value *v, const Quant *q) {
     Choice o = choice_of_value(w->c, w->uses, v);
     o.storage = ELEM_INT16;
     float scale, s = quant_scale(q, 0);
     int64_t zp, old = quant_zp(q, 0);
-    IntRange r = choice_range(&o);
-    params_from_minmax((float)(quant_lo(q) - old) * s, (float)(quant_hi(q) - old) * s, r, o.sym,
-                       o.pow2, &scale, &zp);
+    Reach reach = {w, q, (float)(quant_lo(q) - old) * s, (float)(quant_hi(q) - old) * s};
+    module_each_value(w->m, reach_of, &reach);
+    params_from_minmax(reach.min, reach.max, choice_range(&o), o.sym, o.pow2, &scale, &zp);
     Quant *to = quant_per_tensor(w->m->arena, o.storage, scale, zp);
     to->alias = q->alias;
     module_add_quant(w->m, to);
