@@ -28,13 +28,15 @@ static int64_t clamp(int64_t v, int64_t lo, int64_t hi) {
     return v < lo ? lo : v > hi ? hi : v;
 }
 
+/* The kernel slice_box has the same rule: an axis without elements stays so, though a start is
+ * clamped to 0, and an end before it would count one where steps are negative. */
 static Cut cut_axis(int64_t dim, int64_t start, int64_t end, int64_t step) {
     start += start < 0 ? dim : 0;
     end += end < 0 ? dim : 0;
     start = clamp(start, 0, step > 0 ? dim : dim - 1);
     end = clamp(end, step > 0 ? 0 : -1, dim);
     int64_t span = step > 0 ? end - start : start - end, size = step > 0 ? step : -(step + 1) + 1;
-    return (Cut){start, step, span > 0 ? (span - 1) / size + 1 : 0};
+    return (Cut){start, step, span > 0 && dim > 0 ? (span - 1) / size + 1 : 0};
 }
 
 /* Of each axis that is cut, as far as it is known before it runs. `axes` is NULL for the first

@@ -82,7 +82,10 @@ class Emitted:
 
     def run(self, feeds):
         """Of each feed the status, and the outputs by name, flat."""
-        sent = b"".join(np.ascontiguousarray(feed[name]).astype(kind).tobytes()
+        def sent_of(array, kind):
+            return np.ascontiguousarray(array).astype(kind).tobytes() or bytes(np.dtype(kind).itemsize)  # C has no arrays of 0
+
+        sent = b"".join(sent_of(feed[name], kind)
                         for feed in feeds for given, name, kind, _ in self.ports if given)
         done = subprocess.run([self.program], input=sent, capture_output=True)
         assert done.returncode == 0, done.stderr.decode()

@@ -5,6 +5,7 @@ import unittest
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 from onnx.helper import make_node as node
 
@@ -104,6 +105,38 @@ class Told(BoundedCase):
         feeds = [{"x": floats(*shape), **dict(zip(others, map(np.int64, row[:-1])))} for row in rows]
         self.check(made, bounds, feeds, [row[-1] for row in rows], told=False)
 
+    def test_slices_as_onnxruntime_has_them(self):
+        """Told bounds in C, and constant ones in `run`. Where steps are negative onnxruntime takes the largest end for an
+        open one."""
+        far = np.iinfo(np.int64)
+        bounds = (far.min, far.min + 1, -7, -1, 0, 2, 7, far.max - 1, far.max)
+        for length in (0, 1, 5):
+            x = floats(1, length)
+            rows = [(s, e, t) for s in bounds for e in bounds for t in (1, 2, -1, -2, 1 - 2 ** 31) if t > 0 or e < far.max]
+            feeds = [{"x": x, **{n: ints(k) for n, k in zip("set", row)}} for row in rows]
+            told = model([node("Slice", ["x", "s", "e", "axis", "t"], ["y"])], [("x", F, [1, length]), *((n, I, [1]) for n in "set")],
+                         [("y", F, None if length else [1, 0])], [const("axis", [1])])
+            run = ort.InferenceSession(told.SerializeToString())
+            want = [run.run(None, feed)[0] for feed in feeds]
+            emitted = Emitted(self.scratch, told, *[f"-max-elements=y:{length}"] * (length > 0))
+            for row, y, (status, have) in zip(rows, want, emitted.run(feeds)):
+                self.assertEqual((status, have["y"][:y.size].tobytes()), (OK, y.tobytes()), (length, row))
+                if length:
+                    self.assertEqual(have["y_count"][0], y.size, (length, row))
+            self.constant_slices(x, rows, want)
+
+    def constant_slices(self, x, rows, want):
+        each = range(len(rows))
+        constants = [const(f"{n}{i}", [k]) for i in each for n, k in zip("set", rows[i])]
+        made = model([node("Slice", ["x", f"s{i}", f"e{i}", "axis", f"t{i}"], [f"y{i}"]) for i in each], [("x", F, x.shape)],
+                     [(f"y{i}", F, None) for i in each], [const("axis", [1]), *constants])
+        path, data, out = (self.scratch / name for name in ("f.onnx", "f.npz", "y.npz"))
+        onnx.save(made, path)
+        np.savez(data, x=x)
+        qxc("run", path, f"-input={data}", "-batch=none", "-quiet", "-o", out)
+        have = np.load(out)
+        for i, (row, y) in enumerate(zip(rows, want)):
+            self.assertEqual((have[f"y{i}"].shape, have[f"y{i}"].tobytes()), (y.shape, y.tobytes()), row)
 
     def test_bounds_of_int32(self):
         """Of two axes, in whose order they are not; one is constant."""
