@@ -67,6 +67,14 @@ def numbers(scale, lo, hi, n, seed=0):
     return np.concatenate([k, more]).astype(np.float32)[:n]
 
 
+def by_onnxruntime(op, operands, **attrs):
+    names = list("abcde")[:len(operands)]
+    infos = [helper.make_tensor_value_info(n, T.FLOAT, v.shape) for n, v in zip(names, operands)]
+    made = helper.make_graph([helper.make_node(op, names, ["y"], **attrs)], "g", infos, [helper.make_tensor_value_info("y", T.FLOAT, None)])
+    runner = session(helper.make_model(made, opset_imports=[helper.make_opsetid("", 13)], ir_version=8))
+    return runner.run(None, dict(zip(names, operands)))[0]
+
+
 class Qonnx(OracleCase):
     def check(self, model, x, want, runs_in_ort=True, says="", output="y"):
         """`x`, `want`: [samples, ...]. NaN aside, all ways yield these bits."""
@@ -241,13 +249,6 @@ class Qonnx(OracleCase):
                                   [numpy_helper.from_array(v, k) for k, v in consts.items()])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
-        def by_onnxruntime(op, operands, **attrs):
-            node = helper.make_node(op, list("abc")[:len(operands)], ["y"], **attrs)
-            infos = [helper.make_tensor_value_info(n, T.FLOAT, v.shape) for n, v in zip("abc", operands)]
-            made = helper.make_graph([node], "g", infos, [helper.make_tensor_value_info("y", T.FLOAT, None)])
-            runner = session(helper.make_model(made, opset_imports=[helper.make_opsetid("", 13)], ir_version=8))
-            return runner.run(None, dict(zip("abc", operands)))[0]
-
         def on_grid(name, v):
             return quant(v, scales[name], 0, 4, 1, 0, "ROUND").astype(np.float32)
 
@@ -255,6 +256,36 @@ class Qonnx(OracleCase):
         want = by_onnxruntime("MaxPool", [on_grid("y", sums)], **pool).transpose(back)
         self.check(model, x, want, output="out",
                    says="the model does not import domain 'qonnx.custom_op.channels_last': version 1 is taken, as qonnx does")
+
+    def channels_last(self, op, shape, constants, **attrs):
+        graph = helper.make_graph([helper.make_node(op, ["x", *constants], ["y"], domain="qonnx.custom_op.channels_last", **attrs)], "g",
+                                  [helper.make_tensor_value_info("x", T.FLOAT, shape)], [helper.make_tensor_value_info("y", T.FLOAT, None)],
+                                  [numpy_helper.from_array(v, k) for k, v in constants.items()])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), self.scratch / "m.onnx")
+        return self.scratch / "m.onnx"
+
+    def test_attributes_of_channels_last(self):
+        """Those that QONNX requires, which are more than inference needs, and ONNX's with their defaults."""
+        rng = np.random.default_rng(31)
+        operands = {n: rng.uniform(0.5, 2, 3).astype(np.float32) for n in "sbmv"}
+        for size in ([5], [4, 6]):
+            x = rng.normal(size=(1, *size, 3)).astype(np.float32)
+            first, window = np.moveaxis(x, -1, 1), [2] * len(size)
+            normal = {"epsilon": 0.01, "momentum": 0.9}
+            pool = {"kernel_shape": window, "strides": [1] * len(size), "pads": [0, 0] * len(size)}
+            for op, constants, attrs, more in (("BatchNormalization", operands, normal, {"training_mode": 0}),
+                                               ("MaxPool", {}, pool, {"storage_order": 0})):
+                want = np.moveaxis(by_onnxruntime(op, [first, *constants.values()], **attrs), 1, -1)
+                for given in (attrs, {**attrs, **more}):
+                    with self.subTest(op, size=size, given=[*given]):
+                        path = self.channels_last(op, x.shape, constants, **given)
+                        np.testing.assert_allclose(qxc_outputs(path, {"x": x}, self.scratch)["y"], want, rtol=2e-6, atol=2e-6)
+                        qxc(path, "-emit=c", "-no-sync", "-quiet", "-o", self.scratch / "m.c")
+                        code = CModel(self.scratch / "m.c").run(x)[0].reshape(want.shape)
+                        np.testing.assert_allclose(code, want, rtol=2e-6, atol=2e-6)
+        path = self.channels_last("BatchNormalization", x.shape, operands, training_mode=1, **normal)
+        self.assertIn("training_mode is 1, not 0", qxc(path, "-emit=c", "-o", self.scratch / "no.c", ok=False).stderr)
+        self.assertFalse((self.scratch / "no.c").exists())
 
     def test_thresholds_below_opset_13(self):
         model = model_of("MultiThreshold", [1, 3, 4, 4], {"t": np.float32([[0, 1, 1.5]] * 3)}, out_dtype="UINT2")
