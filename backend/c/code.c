@@ -154,8 +154,12 @@ static void put_length_check(CWriter *w, const Call *call, int indent) {
     const LengthBound *b = call->bound;
     fprintf(w->f, "%*s/* ", indent, "");
     c_put_name(w->f, b->value->name);
-    fprintf(w->f, " has %s%lld along axis %d */\n%*sif (*", b->stated ? "" : "room for ",
-            (long long)b->most, b->axis, indent, "");
+    if (b->value->type.rank == 0)
+        fputs(" is one number", w->f);
+    else
+        fprintf(w->f, " has %s%lld along axis %d", b->stated ? "" : "room for ", (long long)b->most,
+                b->axis);
+    fprintf(w->f, " */\n%*sif (*", indent, "");
     put_pointer(w, call->args[0], "int64_t", true);
     fprintf(w->f, " < %lld || *", (long long)b->least);
     put_pointer(w, call->args[0], "int64_t", true);

@@ -1,5 +1,5 @@
 /* MaxUnpool: what MaxPool took goes back to where its indices say. Only types changed. */
-#include "ir/ops/bind.h"
+#include "ir/ops/told.h"
 
 enum { X, INDICES, SHAPE };
 
@@ -99,6 +99,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     int64_t places = 1;
     if (bind_count(n->in[INDICES]) != p.n)
         return bind_unsupported(b, n, "input and indices differ in shape");
+    if (node_shape_operand(n) && !bind_check_shape(b, n, SHAPE))
+        return false;
     for (int i = 0; i < x.rank; i++) {
         p.dim[i] = (int32_t)pooled_from(c->attrs, x, i).value;
         p.yd[i] = (int32_t)y.dims[i].value;

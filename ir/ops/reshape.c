@@ -333,6 +333,16 @@ static bool unsqueeze_infer(OpCtx *c) {
     return true;
 }
 
+static bool squeeze_bind(Binder *b, const Node *n, const OpCtx *c) {
+    Type x = n->in[0]->type, y = n->out[0]->type;
+    return (!node_shape_operand(n) || bind_check_axes(b, n, 1, x, y)) && bind(b, n, c);
+}
+
+static bool unsqueeze_bind(Binder *b, const Node *n, const OpCtx *c) {
+    Type x = n->in[0]->type, y = n->out[0]->type;
+    return (!node_shape_operand(n) || bind_check_axes(b, n, 1, y, x)) && bind(b, n, c);
+}
+
 const OpDef op_Squeeze = {
     .domain = "",
     .name = "Squeeze",
@@ -343,7 +353,7 @@ const OpDef op_Squeeze = {
     .flat = true,
     .quant = {MOVER, .move.axis = move_axis},
     .upgrade = axes_upgrade,
-    .bind = bind,
+    .bind = squeeze_bind,
 };
 
 const OpDef op_Unsqueeze = {
@@ -356,7 +366,7 @@ const OpDef op_Unsqueeze = {
     .flat = true,
     .quant = {MOVER, .move.axis = move_axis},
     .upgrade = axes_upgrade,
-    .bind = bind,
+    .bind = unsqueeze_bind,
 };
 
 /* ---- Identity ---- */

@@ -43,6 +43,24 @@ bool bind_expanded_length(Binder *b, const Node *n, Type x, const Value *shape, 
            bind_told_length(b, n, dims, length);
 }
 
+/* The model states result 0, and its length along the axis is at `length` in a run. */
+static void check_stated(Binder *b, const Node *n, int axis, int64_t stated, int length) {
+    LengthBound *s = NEW(binder_arena(b), LengthBound);
+    *s = (LengthBound){n, n->out[0], axis, stated, stated, stated, .stated = true};
+    binder_check_length(b, s, length);
+}
+
+/* The first of p's numbers is asked for, all others have to be those in the buffer `told`. */
+static bool check_first(Binder *b, const Node *n, int axis, qk_shape_length_params *p, int told) {
+    int64_t first = p->dim[0];
+    int length = bind_temp(b, ELEM_INT64, 1);
+    p->dim[0] = -1;
+    if (!bind_call(b, n, "qk_shape_length", p, sizeof *p, 2, (int[]){told, length}))
+        return false;
+    check_stated(b, n, axis, first, length);
+    return true;
+}
+
 bool bind_check_parts(Binder *b, const Node *n, size_t i, int axis) {
     qk_shape_length_params p = {.rank = (int32_t)n->n_out};
     if (n->n_out > MAX_RANK)
@@ -52,15 +70,33 @@ bool bind_check_parts(Binder *b, const Node *n, size_t i, int axis) {
         return false;
     for (size_t k = 0; k < n->n_out && n->out[k]; k++)
         p.dim[k] = (int32_t)n->out[k]->type.dims[axis].value;
-    int64_t first = p.dim[0];
-    LengthBound *s = NEW(binder_arena(b), LengthBound);
-    *s = (LengthBound){n, n->out[0], axis, first, first, first, .stated = true};
-    p.dim[0] = -1;
+    return check_first(b, n, axis, &p, bind_value(b, n->in[i]));
+}
+
+bool bind_check_shape(Binder *b, const Node *n, size_t i) {
+    Type y = n->out[0]->type;
+    qk_shape_length_params p = {.rank = y.rank};
+    bind_told_from(y, p.dim);
+    return bind_told_list(b, n, i, (size_t)y.rank) &&
+           check_first(b, n, 0, &p, bind_value(b, n->in[i]));
+}
+
+bool bind_check_axes(Binder *b, const Node *n, size_t i, Type with, Type without) {
+    Type y = n->out[0]->type;
+    qk_axes_length_params p = {.rank = with.rank,
+                               .n = with.rank - without.rank,
+                               .length = y.rank ? (int32_t)y.dims[0].value : 1};
     int length = bind_temp(b, ELEM_INT64, 1);
-    if (!bind_call(b, n, "qk_shape_length", &p, sizeof p, 2,
+    if (p.n < 0)
+        return bind_unsupported(b, n, "its result has rank %d, its operand %d", y.rank,
+                                n->in[0]->type.rank);
+    bind_told_from(with, p.from);
+    bind_told_from(without, p.to);
+    if (!bind_told_list(b, n, i, (size_t)p.n) ||
+        !bind_call(b, n, "qk_axes_length", &p, sizeof p, 2,
                    (int[]){bind_value(b, n->in[i]), length}))
         return false;
-    binder_check_length(b, s, length);
+    check_stated(b, n, 0, p.length, length);
     return true;
 }
 

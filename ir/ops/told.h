@@ -13,6 +13,10 @@ bool bind_told_length(Binder *b, const Node *n, int dims, int length);
 bool bind_expanded_length(Binder *b, const Node *n, Type x, const Value *shape, int length);
 /* Operand i is a list of the lengths that results have along the axis: a run of others ends. */
 bool bind_check_parts(Binder *b, const Node *n, size_t i, int axis);
+/* Operand i is the shape of result 0, of one dimension or more: a run of another one ends. */
+bool bind_check_shape(Binder *b, const Node *n, size_t i);
+/* Operand i has the axes of length 1 that tell `with` from `without`: a run of others ends. */
+bool bind_check_axes(Binder *b, const Node *n, size_t i, Type with, Type without);
 /* Whether operand i is a list of so many numbers. */
 bool bind_told_list(Binder *b, const Node *n, size_t i, size_t count);
 /* The dimensions of x, for the params of a kernel. */

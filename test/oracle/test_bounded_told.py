@@ -207,6 +207,29 @@ class Told(BoundedCase):
             with self.subTest(nodes[0].op_type):
                 self.check(made, [], [{"x": floats(*shape), "k": ints(*k)} for k, _ in rows], [s for _, s in rows], told=False)
 
+    def test_axes_that_the_model_states(self):
+        """They are looked at, as the result has the bytes of the operand whatever they are."""
+        for op, shape, y, rows in (
+                ("Squeeze", [1, 3, 1], [3, 1], [([0], OK), ([-3], OK), ([1], 5), ([2], 5), ([3], 5), ([-4], 5), ([OUT], 5)]),
+                ("Squeeze", [3, 1], [3], [([1], OK), ([0], 5), ([-1], OK), ([-2], 5)]),
+                ("Squeeze", [1, 2, 1], [2], [([0, 2], OK), ([-1, 0], OK), ([0, 0], 5), ([2, -1], 5), ([0, 1], 5)]),
+                ("Squeeze", [1], [], [([0], OK), ([-1], OK), ([1], 5)]),
+                ("Unsqueeze", [3, 1], [1, 3, 1], [([0], OK), ([2], 5), ([1], 5), ([-3], OK), ([3], 5)]),
+                ("Unsqueeze", [2], [1, 2, 1], [([2, 0], OK), ([0, -1], OK), ([0, 1], 5), ([0, 0], 5)]),
+                ("Unsqueeze", [], [1], [([0], OK), ([-1], OK), ([1], 5), ([-2], 5)])):
+            made = model([node(op, ["x", "k"], ["c"]), node("Neg", ["c"], ["y"])],
+                         [("x", F, shape), ("k", I, [len(rows[0][0])])], [("y", F, y)])
+            made.graph.value_info.append(helper.make_tensor_value_info("c", F, y))
+            with self.subTest(op, shape=shape):
+                self.check(made, [], [{"x": floats(*shape), "k": ints(*k)} for k, _ in rows], [s for _, s in rows], told=False)
+
+    def test_unpooled_shape_that_the_model_states(self):
+        made = model([node("MaxUnpool", ["x", "i", "k"], ["y"], kernel_shape=[2], strides=[2])],
+                     [("x", F, [1, 2, 3]), ("i", I, [1, 2, 3]), ("k", I, [3])], [("y", F, [1, 2, 7])])
+        rows = [([1, 2, 7], OK), ([1, 2, 6], 5), ([1, 3, 7], 5), ([1, 2, 8], 5), ([-1, 2, 7], 5)]
+        at = ints(0, 3, 5, 6, 9, 10).reshape(1, 2, 3)
+        self.check(made, [], [{"x": floats(1, 2, 3), "i": at, "k": ints(*k)} for k, _ in rows], [s for _, s in rows], told=False)
+
     def test_parts_that_the_model_states(self):
         made = model([node("Split", ["x", "k"], ["y", "z"], axis=1)], [("x", F, [2, 6]), ("k", I, [2])],
                      [("y", F, [2, 2]), ("z", F, [2, 4])])
