@@ -1,8 +1,8 @@
 /* See module_form in compiler/pipeline.h. */
 #include "compiler/pipeline.h"
+#include "ir/ops/op.h"
 #include "passes/annotations.h"
 #include "passes/emulate.h"
-#include "passes/raise/raise_qonnx.h"
 #include "passes/raise/raise_scaling.h"
 
 static void look_at_value(Value *v, void *ctx) {
@@ -23,7 +23,7 @@ static void look_for_annotations(Graph *g, void *ctx) {
 static void look_for_qonnx(Graph *g, void *ctx) {
     bool *found = ctx;
     for (const Node *n = g->first; n && !*found; n = n->next)
-        *found = is_qonnx(n);
+        *found = node_is_qonnx(n);
 }
 
 static void look_at_nodes(Graph *g, void *ctx) {

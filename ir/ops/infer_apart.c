@@ -24,18 +24,9 @@ typedef struct TakenApart {
     void (*infer)(OpCtx *c);
 } TakenApart;
 
-#define QONNX(domain)                                                                              \
-    {domain, "Quant", as_operand}, {domain, "IntQuant", as_operand},                               \
-        {domain, "BipolarQuant", as_operand}, {domain, "Trunc", as_operand}, {                     \
-        domain, "MultiThreshold", as_operand                                                       \
-    }
-
 static const TakenApart table[] = {
     {"com.microsoft", "MatMulIntegerToFloat", as_product},
     {"com.microsoft", "DynamicQuantizeMatMul", as_product},
-    QONNX("qonnx.custom_op.general"),
-    QONNX("finn.custom_op.general"),
-    QONNX("onnx.brevitas"),
 };
 
 bool infer_taken_apart(const Infer *s, OpCtx *c) {
@@ -44,6 +35,8 @@ bool infer_taken_apart(const Infer *s, OpCtx *c) {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (node_is_in(c->node, table[i].domain, table[i].op) && c->node->n_out)
             table[i].infer(c);
+    if (node_is_qonnx(c->node) && c->node->n_out)
+        as_operand(c);
     c->d = d;
     return true;
 }

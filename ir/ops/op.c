@@ -139,18 +139,32 @@ typedef struct KnownDomain {
     const char *name;
     int version;
     const char *reader;
+    bool rounds; /* QONNX's operators that round are here */
 } KnownDomain;
 
 static const KnownDomain *well_known(Str domain) {
     static const KnownDomain known[] = {
-        {"com.microsoft", 0, "onnxruntime"},     {"ai.onnx.ml", 0, "onnxruntime"},
-        {"qonnx.custom_op.general", 1, "qonnx"}, {"finn.custom_op.general", 1, "qonnx"},
-        {"onnx.brevitas", 1, "qonnx"},           {"qonnx.custom_op.channels_last", 1, "qonnx"},
+        {"com.microsoft", 0, "onnxruntime", false},
+        {"ai.onnx.ml", 0, "onnxruntime", false},
+        {"qonnx.custom_op.general", 1, "qonnx", true},
+        {"finn.custom_op.general", 1, "qonnx", true},
+        {"onnx.brevitas", 1, "qonnx", true},
+        {"qonnx.custom_op.channels_last", 1, "qonnx", false},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (str_is(domain, known[i].name))
             return &known[i];
     return NULL;
+}
+
+bool node_is_qonnx(const Node *n) {
+    static const char *const ops[] = {"Quant", "IntQuant", "BipolarQuant", "Trunc",
+                                      "MultiThreshold"};
+    const KnownDomain *known = well_known(n->domain);
+    for (size_t i = 0; known && known->rounds && i < sizeof ops / sizeof *ops; i++)
+        if (str_is(n->op, ops[i]))
+            return true;
+    return false;
 }
 
 /* The version that a node's operator is of, or -1 where nothing imports its domain. A function

@@ -354,6 +354,8 @@ bool value_is_counted(const Value *v); /* by the node that makes it (OpDef.count
 /* An operand that says what shape the node's result has, where its numbers have to be known and are
  * not; else NULL. */
 const Value *node_shape_operand(const Node *n);
+/* One of QONNX's operators that round to a grid, in one of its domains (passes/raise). */
+bool node_is_qonnx(const Node *n);
 bool node_is_constant(const Node *n); /* of this body: it yields what its attribute holds */
 /* Conversions in ONNX's form, of the default domain or com.microsoft: scale and zero point as
  * operands. */

@@ -3,10 +3,10 @@
  * spell these as Constant, Identity, Cast and ConstantOfShape. What computes with the elements of
  * other constants is left, as it may spell out a DequantizeLinear of weights (passes/emulate.h). */
 #include "exec/fold.h"
+#include "ir/ops/op.h"
 #include "ir/ops/qop.h"
 #include "passes/edit.h"
 #include "passes/quant_build.h"
-#include "passes/raise/raise_qonnx.h"
 
 typedef struct Params {
     bool *constant; /* by node id: all it reads is constant */
@@ -21,7 +21,7 @@ static bool is_conversion(const Node *n) {
 static void find_constants(Graph *g, void *ctx) {
     Params *p = ctx;
     FOR_NODES(n, g) {
-        bool all = n->def && !is_conversion(n) && !is_qonnx(n);
+        bool all = n->def && !is_conversion(n) && !node_is_qonnx(n);
         for (size_t i = 0; i < n->n_in && all; i++) {
             const Value *v = n->in[i];
             all = !v || value_is_const(v) || (v->def && p->constant[v->def->id]);
@@ -35,7 +35,7 @@ static void find_constants(Graph *g, void *ctx) {
 static bool is_param(const Node *n, size_t i) {
     if (is_onnx_quantize(n) || is_integer_product(n) || qop_find(n->domain, n->op))
         return true;
-    if (is_onnx_dequantize(n) || is_qonnx(n))
+    if (is_onnx_dequantize(n) || node_is_qonnx(n))
         return i > 0;
     const QuantRule *r = n->def ? &n->def->quant : NULL;
     return r && r->kind != QUANT_NEVER && r->kind != QUANT_MAC && !quant_rule_is_data(r, i);

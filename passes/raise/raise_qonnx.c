@@ -20,19 +20,6 @@
 #include "passes/edit.h"
 #include "passes/quant_build.h"
 
-bool is_qonnx(const Node *n) {
-    static const char *const domains[] = {"qonnx.custom_op.general", "finn.custom_op.general",
-                                          "onnx.brevitas"};
-    static const char *const ops[] = {"Quant", "IntQuant", "BipolarQuant", "Trunc",
-                                      "MultiThreshold"};
-    bool domain = false, op = false;
-    for (size_t i = 0; i < 3; i++)
-        domain |= str_is(n->domain, domains[i]);
-    for (size_t i = 0; i < 5; i++)
-        op |= str_is(n->op, ops[i]);
-    return domain && op;
-}
-
 /* ---- the parameters ---- */
 
 /* QKeras has integers for zero points and bit widths. */
@@ -258,9 +245,9 @@ static void infer_operand(Qonnx *o, const Node *n) {
 static void raise_graph(Graph *g, void *ctx) {
     Qonnx *o = ctx;
     FOR_NODES(n, g) {
-        if (is_qonnx(n))
+        if (node_is_qonnx(n))
             infer_operand(o, n);
-        const char *why = is_qonnx(n) ? raise_node(o, n) : NULL;
+        const char *why = node_is_qonnx(n) ? raise_node(o, n) : NULL;
         if (why)
             o->ok = diag_error(o->b.d, n->loc, "%s: %s", node_text(n), why);
     }
@@ -281,7 +268,7 @@ static void drop_imports(Module *m) {
     Node probe = {.op = STR("Quant")};
     for (size_t i = 0; i < m->n_imports; i++) {
         probe.domain = m->imports[i].domain;
-        if (map_get(used, probe.domain) || !is_qonnx(&probe))
+        if (map_get(used, probe.domain) || !node_is_qonnx(&probe))
             m->imports[kept++] = m->imports[i];
     }
     m->n_imports = kept;

@@ -5,9 +5,6 @@
 
 #include "passes/quant_build.h"
 
-/* One of the operators that raise-qonnx knows, in one of QONNX's domains. */
-bool is_qonnx(const Node *n);
-
 /* ---- what the parts of the pass share ---- */
 
 typedef struct Qonnx {

@@ -98,12 +98,14 @@ static bool is_quantized_already(const Qonnx *o, const Node *n) {
     return user && node_conversion(user) == CONVERT_QUANTIZE;
 }
 
+extern const OpDef op_MultiThreshold;
+
 /* It runs as itself, under the name that ops.def knows. */
 static Node *kept(Qonnx *o, Node *n) {
-    static const char domain[] = "qonnx.custom_op.general";
-    if (!module_opset(o->b.m, STR(domain)))
-        module_set_opset(o->b.m, STR(domain), 1);
-    n->domain = STR(domain);
+    Str domain = str_from(op_MultiThreshold.domain);
+    if (!module_opset(o->b.m, domain))
+        module_set_opset(o->b.m, domain, 1);
+    n->domain = domain;
     op_resolve(n, o->b.d);
     return n;
 }
