@@ -92,8 +92,9 @@ Value *raise_const(Raise *r, Value *v, const Quant *q);
 Value *raise_twin(Raise *r, const Value *v, const Quant *q);
 void raise_note_twin(Raise *r, const Value *v, Value *twin);
 
-/* Records that `quantized` came of `plain`; the plain one of a value, or the value itself. */
-void raise_note_const(Raise *r, Value *plain, Value *quantized);
+/* Records that `quantized` came of `plain`, and returns the record, which stays where it is until
+ * the next one; the plain one of a value, or the value itself. */
+RaisedConst *raise_note_const(Raise *r, Value *plain, Value *quantized);
 Value *raise_plain(const Raise *r, Value *v);
 
 /* `to` takes the place of `from` everywhere; what has taken the place of `v`, or v itself. */

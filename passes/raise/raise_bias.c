@@ -49,20 +49,24 @@ static Tensor *rounded(Raise *r, const Tensor *t, const Quant *from, const Quant
     return out;
 }
 
-static Value *restated(Raise *r, Value *bias, Tensor *data, Type type, const char *suffix) {
+/* `numbers` are what the bias stood for, where they differ from what it stands for now, or NULL. */
+static Value *restated(Raise *r, Value *bias, Tensor *data, Type type, const char *suffix,
+                       Tensor *numbers) {
     Graph *g = value_is_const(bias) ? bias->graph : r->m->graph;
     Value *v = graph_add_const(g, derived_name(&r->b, bias->name, suffix), type, data);
     bool own_grid = type_is_quantized(bias->type);
     bias = raise_plain(r, bias); /* the name is the first one's */
     value_from(v, bias, r->b.pass);
     v->loc = bias->loc;
-    raise_note_const(r, bias, v);
-    r->consts[r->n_consts - 1].own_grid = own_grid;
+    RaisedConst *made = raise_note_const(r, bias, v);
+    made->own_grid = own_grid;
+    made->numbers = numbers;
     return v;
 }
 
-static Value *requantized(Raise *r, Value *bias, Tensor *data, const Quant *to) {
-    return restated(r, bias, data, type_quantized(tensor_type(r->b.a, data), to), "_int32");
+static Value *requantized(Raise *r, Value *bias, Tensor *data, const Quant *to, Tensor *numbers) {
+    return restated(r, bias, data, type_quantized(tensor_type(r->b.a, data), to), "_int32",
+                    numbers);
 }
 
 static bool is_half(ElemType e) {
@@ -82,7 +86,7 @@ static Value *half_bias(Raise *r, Value *bias, const Tensor *t, const Quant *fro
             return NULL;
         memcpy(bytes + i * 2, &(uint16_t){(uint16_t)bits}, 2);
     }
-    return restated(r, bias, data, tensor_type(r->b.a, data), "_real");
+    return restated(r, bias, data, tensor_type(r->b.a, data), "_real", NULL);
 }
 
 static bool fits(const Tensor *t, const Quant *to) {
@@ -113,7 +117,7 @@ static Value *finer_bias(Raise *r, const BiasUnits *u, Value *bias, const Value 
     if (!bits || !u->q)
         return bits ? bias : NULL;
     Tensor *real = const_dequantize(r->b.a, u->bias, u->q);
-    return restated(r, bias, real, tensor_type(r->b.a, real), "_real");
+    return restated(r, bias, real, tensor_type(r->b.a, real), "_real", NULL);
 }
 
 Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w, const Quant *y,
@@ -141,7 +145,7 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
     bool saturated = false, half = is_half(x->type.quant->expressed);
     Tensor *data = rounded(r, t, have, want, same ? 1 : f, &saturated);
     if (same && !half) /* the same numbers, stated per tensor here and per channel there */
-        return requantized(r, ints, data, want);
+        return requantized(r, ints, data, want, NULL);
     if (half && !saturated && (have || f != 1)) {
         bias = half_bias(r, ints ? ints : bias, t, have, x->type.quant->expressed, f);
         *why = "its bias does not fit its type";
@@ -174,10 +178,8 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
              have ? "its bias is rounded to that"
                   : "float bias rounded to the grid of the accumulator, as onnxruntime does",
              steps);
-    Value *v = requantized(r, ints ? ints : bias, data, want);
-    if (have && f == 1)
-        r->consts[r->n_consts - 1].numbers = const_dequantize(r->b.a, t, have);
     if (f != 1)
         node_set_float(n, rule->mac.bias_factor, (float)product);
-    return v;
+    Tensor *numbers = have && f == 1 ? const_dequantize(r->b.a, t, have) : NULL;
+    return requantized(r, ints ? ints : bias, data, want, numbers);
 }

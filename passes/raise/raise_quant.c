@@ -42,10 +42,11 @@ static Str twin_key(Raise *r, const Value *v, const Quant *q) {
     return buf_as_str(&b);
 }
 
-void raise_note_const(Raise *r, Value *plain, Value *quantized) {
+RaisedConst *raise_note_const(Raise *r, Value *plain, Value *quantized) {
     RaisedConst made = {.plain = plain, .quantized = quantized};
     ARENA_PUSH(r->b.a, r->consts, r->n_consts, r->cap_consts, made);
     map_set(r->plains, value_key(quantized), plain);
+    return &r->consts[r->n_consts - 1];
 }
 
 Value *raise_plain(const Raise *r, Value *v) {
