@@ -1,10 +1,10 @@
-#include "passes/dynamic_form.h"
 #include "passes/quant_build.h"
 
-#include <math.h>
-#include "ir/minifloat.h"
-
 #include <limits.h>
+#include <math.h>
+
+#include "ir/minifloat.h"
+#include "passes/dynamic_form.h"
 
 QuantBuild quant_build_new(Module *m, PassContext *c, const char *pass) {
     return (QuantBuild){.m = m,
@@ -171,9 +171,10 @@ Value *build_int(QuantBuild *b, Str base, const char *suffix, ElemType e, int64_
 }
 
 /* What is beyond the numbers of the type is the largest of them: what hides scores hides them
- * still, and a row that is hidden as a whole is not NaN. */
+ * still, and a row that is hidden as a whole is not NaN. What no number of the type is near, as one
+ * below 0 in a type of powers, is 0 bits. */
 static void store_float(ElemType e, uint8_t *data, size_t i, float v) {
-    uint64_t bits;
+    uint64_t bits = 0;
     FloatGrid grid;
     if (e == ELEM_FLOAT) {
         memcpy(data + i * sizeof v, &v, sizeof v);
