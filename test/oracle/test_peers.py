@@ -87,7 +87,14 @@ class Page(unittest.TestCase):
         self.assertIn("| quark CLE | 30.0 |  |\n", text)
         self.assertIn("| `qxc` | **31.0**\\* | **20.0** |\n", text)
         self.assertNotIn("| modelopt max |", text)
-        self.assertIn("| best of qxc over the best of the others | +1.0 |  |\n", text)
+        self.assertIn("| best of qxc over the best of the others |  |  |\n", text)
+
+    def test_lead(self):
+        """Of what is quantized as a whole: more signal of a model that is so in part is no lead, on either side."""
+        full = self.found["W8A8", "quark", "CLE", "a"][0]
+        self.found["W8A8", "qxc", "-preset=auto", "a"] = [{**full, "sqnr": 30.5}]
+        self.found["W8A8", "quark", "AdaRound", "a"] = [{**full, "sqnr": 40.0, "float": 1}]
+        self.assertIn("| best of qxc over the best of the others | +0.5 |  |\n", self.page.page(self.found, ["a", "b"], 1, "none"))
 
 
 TOOL = """import sys

@@ -11,7 +11,7 @@ HEAD = """# Beside other quantizers
 writes this page. Each tool quantizes the same float model on the same data, in a process and an environment of its own: {versions}. Results are QDQ
 models (MatMulNBits for weights alone), which onnxruntime runs without graph optimizations on test data that no tool saw. Cells are the
 signal to quantization noise of the worst output in dB{seeds}; bold is the best of a column. \\* marks models of which
-some product with weights is left in float. A cell without a number has its reason at the end; the limit is ten minutes of CPU.
+some product with weights is left in float, which no lead counts. A cell without a number has its reason at the end; the limit is ten minutes of CPU.
 What is measured is kept in `build/peers`, so that a run goes on where one stopped; qxc's cells are measured anew where the program has changed.
 """
 
@@ -19,6 +19,8 @@ COSTS = (("cpu", "## Cost\n\nCPU seconds of W8A8, the start of Python included:\
          ("mib", "MiB of memory at most, of the same:\n\n", lambda x: f"{x:.0f}"))
 
 USE = """## How the tools are used
+
+Figures in this part are of 28 November 2026.
 
 Weights are symmetric along channels and activations have zero points, where a recipe has no name of its own. All samples of the calibration
 data go to each tool, one at a time.
@@ -35,7 +37,10 @@ data go to each tool, one at a time.
 - NNCF uses all integers of weights (its default spares one bit for processors without VNNI).
 """
 
+# What these two say was found by hand: it keeps its date, whatever is measured anew.
 LOST = """## Where another tool is ahead
+
+As of 28 November 2026:
 
 On the detector NNCF is ahead of what `qxc` makes for onnxruntime: its quantizers stand where OpenVINO wants them, before products alone, and in
 onnxruntime a Conv without a QuantizeLinear behind it is float. Its models of vit, charlm and detector take 1.7, 1.6 and 2.1 times as long
@@ -82,12 +87,12 @@ def table(rows, models, text, best=max, marked=()):
     return "\n".join(lines) + "\n"
 
 
-def lead(rows, models):
-    """How far the best of qxc is above the best of the others."""
+def lead(rows, models, marked):
+    """How far the best of qxc is above the best of the others, of models that are quantized as a whole."""
     cells = []
     for m in models:
-        ours = [r[2][m] for r in rows if r[0] == "qxc" and r[2].get(m) is not None]
-        others = [r[2][m] for r in rows if r[0] != "qxc" and r[2].get(m) is not None]
+        whole = [(tool, of[m]) for tool, recipe, of in rows if of.get(m) is not None and (tool, recipe, m) not in marked]
+        ours, others = [v for tool, v in whole if tool == "qxc"], [v for tool, v in whole if tool != "qxc"]
         cells.append(f"{max(ours) - max(others):+.1f}" if ours and others else "")
     return "| best of qxc over the best of the others | " + " | ".join(cells) + " |\n"
 
@@ -113,7 +118,8 @@ def page(found, models, seeds, versions):
         if not rows:
             continue
         some = [m for m in models if any(m in r[2] for r in rows)]
-        parts.append(f"## {form}\n\n" + table(rows, some, lambda x: f"{x:.1f}", marked=partly(found, form)) + lead(rows, some))
+        marked = partly(found, form)
+        parts.append(f"## {form}\n\n" + table(rows, some, lambda x: f"{x:.1f}", marked=marked) + lead(rows, some, marked))
         right = rows_of(found, form, "right")
         labelled = [m for m in some if any(r[2].get(m) is not None for r in right)]
         if labelled:
