@@ -5,7 +5,8 @@
 
 #include "compiler/pipeline.h"
 
-/* Whether -placement=products can be: what is no runtime computes on integers all that it can. */
+/* Whether there is a choice of where quantizers stand. C computes on integers all that it can, and
+ * so do targets without floats and -integer-only: they leave no choice. */
 bool placement_is_open(const Job *j);
 /* Of the command line, as soon as the target is known. False after an error. */
 bool placement_init(Job *j);

@@ -275,7 +275,7 @@ static bool bind_pad_box(Binder *b, const Node *n, const OpCtx *c, int box) {
         return false;
     qk_pad_box_params p = {
         .rank = x.rank, .n = (int32_t)count, .mirrors = !str_is(a->mode, "constant")};
-    bind_told_from(x, p.from);
+    bind_dims(x, p.from);
     return bind_call(b, n, bind_kernel(b, "pad_box", 1, &e), &p, sizeof p, 3,
                      (int[]){bind_value(b, n->in[PADS]), axes ? bind_value(b, axes) : -1, box});
 }

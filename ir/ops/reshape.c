@@ -187,7 +187,7 @@ static bool reshape_bind_length(Binder *b, const Node *n, const OpCtx *c, int le
     Type x = op_type(c, 0);
     int rank = n->out[0]->type.rank;
     qk_reshape_dims_params p = {.rank = x.rank, .n = rank, .copies = !a->allowzero};
-    bind_told_from(x, p.from);
+    bind_dims(x, p.from);
     int dims = bind_temp(b, ELEM_INT64, (size_t)rank);
     return bind_told_list(b, n, 1, (size_t)rank) &&
            bind_call(b, n, "qk_reshape_dims", &p, sizeof p, 2,

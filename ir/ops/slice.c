@@ -155,7 +155,7 @@ static bool bind_slice_box(Binder *b, const Node *n, int box) {
     if (!type_count(starts, &count) || count > (size_t)x.rank)
         return bind_unsupported(b, n, "it has not one start for each axis");
     qk_slice_box_params p = {.rank = x.rank, .n = (int32_t)count};
-    bind_told_from(x, p.from);
+    bind_dims(x, p.from);
     for (size_t i = STARTS; i <= STEPS && i < n->n_in; i++) {
         if (n->in[i] && !bind_told_list(b, n, i, count))
             return false;

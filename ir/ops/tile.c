@@ -71,7 +71,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
 static bool bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {
     Type x = op_type(c, DATA);
     qk_tile_dims_params p = {.rank = x.rank};
-    bind_told_from(x, p.from);
+    bind_dims(x, p.from);
     int dims = bind_temp(b, ELEM_INT64, (size_t)x.rank);
     return bind_told_list(b, n, REPEATS, (size_t)x.rank) &&
            bind_call(b, n, "qk_tile_dims", &p, sizeof p, 2,

@@ -2,9 +2,9 @@
 #include "ir/ops/told.h"
 #include "program/binder.h"
 
-void bind_told_from(Type x, int32_t *from) {
+void bind_dims(Type x, int32_t *dims) {
     for (int i = 0; i < x.rank; i++)
-        from[i] = (int32_t)x.dims[i].value;
+        dims[i] = (int32_t)x.dims[i].value;
 }
 
 bool bind_told_list(Binder *b, const Node *n, size_t i, size_t count) {
@@ -20,7 +20,7 @@ bool bind_told_list(Binder *b, const Node *n, size_t i, size_t count) {
 bool bind_told_length(Binder *b, const Node *n, int dims, int length) {
     Type y = n->out[0]->type;
     qk_shape_length_params p = {.rank = y.rank};
-    bind_told_from(y, p.dim);
+    bind_dims(y, p.dim);
     p.dim[binder_bound(b, n)->axis] = -1;
     return bind_call(b, n, "qk_shape_length", &p, sizeof p, 2, (int[]){dims, length});
 }
@@ -34,7 +34,7 @@ bool bind_expanded_length(Binder *b, const Node *n, Type x, const Value *shape, 
         return bind_unsupported(b, n, "'%s' is not a list of at most %d numbers",
                                 diag_name(binder_diags(b), shape->name), rank);
     p.n = (int32_t)count;
-    bind_told_from(x, own);
+    bind_dims(x, own);
     for (int i = 0; i < rank; i++)
         p.from[i] = i < rank - x.rank ? 1 : own[i - (rank - x.rank)];
     int dims = bind_temp(b, ELEM_INT64, (size_t)rank);
@@ -110,8 +110,8 @@ bool bind_copy_box(Binder *b, const Node *n, int box) {
     Type x = n->in[0]->type;
     qk_copy_box_params p = {.rank = x.rank};
     ElemType e = bind_elem(n->in[0]);
-    bind_told_from(x, p.from);
-    bind_told_from(n->out[0]->type, p.dim);
+    bind_dims(x, p.from);
+    bind_dims(n->out[0]->type, p.dim);
     return bind_call(b, n, bind_kernel(b, "copy_box", 1, &e), &p, sizeof p, 3,
                      (int[]){bind_value(b, n->in[0]), box, bind_value(b, n->out[0])});
 }
@@ -125,9 +125,9 @@ bool bind_take_in_run(Binder *b, const Node *n, Str mode, int box) {
     qk_take_nd_params take = {.rank = x.rank};
     ElemType e = bind_elem(n->in[0]);
     size_t count = 0;
-    bind_told_from(x, p.from);
-    bind_told_from(y, p.dim);
-    bind_told_from(y, take.dim);
+    bind_dims(x, p.from);
+    bind_dims(y, p.dim);
+    bind_dims(y, take.dim);
     for (int i = 0; i < y.rank; i++)
         count += (size_t)p.dim[i];
     int places = bind_temp(b, ELEM_INT32, count);

@@ -20,7 +20,7 @@ bool bind_check_axes(Binder *b, const Node *n, size_t i, Type with, Type without
 /* Whether operand i is a list of so many numbers. */
 bool bind_told_list(Binder *b, const Node *n, size_t i, size_t count);
 /* The dimensions of x, for the params of a kernel. */
-void bind_told_from(Type x, int32_t *from);
+void bind_dims(Type x, int32_t *dims);
 
 /* A box is a buffer of 3 int64 for each dimension of the result: first the dimensions, then where
  * each begins in operand 0, which may be before it, then the steps that it takes there. */
