@@ -82,7 +82,8 @@ static OpRows all_rows(Arena *a, Library *l) {
     OpRows rows = {0};
     add_schemas(a, &rows);
     for (size_t i = 0; i < op_count(); i++)
-        add_row(a, &rows, op_at(i)->domain, op_at(i)->name);
+        if (!op_at(i)->inner)
+            add_row(a, &rows, op_at(i)->domain, op_at(i)->name);
     add_functions(a, &rows, l);
     qsort(rows.items, rows.n, sizeof *rows.items, compare);
     return rows;

@@ -1,7 +1,7 @@
 /* qxc::CallBegin and qxc::CallEnd: the borders of a call whose function stands in its place for as
  * long as the model is decided on (passes/enclose.h). Each passes its operands on, and nothing is
- * folded or moved across it; CallBegin leaves out the results that nobody needs. No file has them.
- */
+ * folded or moved across it; CallBegin leaves out the results that nobody needs. Only texts that
+ * stand between passes (-print-after) have them; read from one, they no longer know their call. */
 #include "ir/ops/bind.h"
 
 static bool verify(const OpCtx *c) {
@@ -35,6 +35,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_CallBegin = {
     .domain = "qxc",
     .name = "CallBegin",
+    .inner = true,
     .verify = verify,
     .infer = infer,
     .slices = slices,
@@ -44,6 +45,7 @@ const OpDef op_CallBegin = {
 const OpDef op_CallEnd = {
     .domain = "qxc",
     .name = "CallEnd",
+    .inner = true,
     .verify = verify,
     .infer = infer,
     .slices = slices,

@@ -249,6 +249,7 @@ typedef struct OpDef {
                           before it, too, and its optimizer writes it there; 0: not so */
     bool composite; /* lib/ has its body: it may stand below its opset, but in an ONNX file, and is
                        spelled out where one is written */
+    bool inner; /* passes make it and take it away: it is none of the operators that qxc lists */
     /* The row of this node, whose attributes are decoded, where these make it compute what other
      * nodes move (sums of a ScatterND), or an operand is data that is a constant elsewhere (the
      * exponent of Pow); it has the same name, and no row of its own in ops.def. NULL: this one. */
@@ -383,7 +384,8 @@ OpCtx op_ctx_few(const Node *n, Type few[OP_FEW], Diags *d);
 /* Version of the operator's domain that the node's graph imports, 0 when it does not. */
 int64_t node_opset(const Node *n);
 bool node_imported(const Node *n); /* a version 0 counts */
-/* Not by the model, but its domain is one that others know without: who does so; NULL: nobody. */
+/* Who takes the node's domain as imported though the model does not import it; NULL: nobody does.
+ */
 const char *node_import_implied(const Node *n);
 const OnnxSchema *node_schema(const Node *n); /* at that version; NULL when unknown */
 bool node_in_function(const Node *n);
