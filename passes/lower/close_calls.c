@@ -10,8 +10,8 @@ static const char PASS_NAME[] = "close-calls";
 typedef struct Close {
     Module *m;
     PassContext *c;
-    bool *seen;   /* by Node.id: computes results of a call, as far as was looked */
-    bool *told;   /* by Node.id: what is said of it is not about the model */
+    const Node **seen; /* by Node.id: the call that was last seen to need its results */
+    bool *told;        /* by Node.id: what is said of it is not about the model */
     Node **nodes; /* of the bodies of calls that are back */
     size_t n, cap;
     Str *domains; /* of calls that are gone */
@@ -43,9 +43,9 @@ static bool is_operand(const Node *begin, const Value *v) {
 /* Every node that the value is computed by, from the operands of the call on. */
 static void walk_back(Body *b, const Value *v) {
     const Node *n = v->def;
-    if (!n || is_operand(b->begin, v) || b->s->seen[n->id])
+    if (!n || is_operand(b->begin, v) || b->s->seen[n->id] == b->begin)
         return;
-    b->s->seen[n->id] = true;
+    b->s->seen[n->id] = b->begin;
     b->is_float =
         b->is_float && node_conversion(n) == CONVERT_NONE && !node_is(n, "DynamicQuantizeLinear");
     for (size_t i = 0; i < n->n_in; i++)
@@ -154,7 +154,7 @@ static void find_borders(Graph *g, void *ctx) {
 bool pass_close_calls(Module *m, PassContext *c) {
     Close s = {.m = m,
                .c = c,
-               .seen = NEW_ARRAY(m->arena, bool, m->n_nodes + 1),
+               .seen = NEW_ARRAY(m->arena, const Node *, m->n_nodes + 1),
                .told = NEW_ARRAY(m->arena, bool, m->n_nodes + 1)};
     module_each_graph(m, find_borders, &s);
     module_each_graph(m, close_graph, &s);
