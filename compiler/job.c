@@ -305,8 +305,7 @@ static void init_context(Job *j) {
     c->no_floats = o->integer_only || c->target->no_floats;
     c->runtime_alone = c->target->n_fusions && (binary || o->target);
     c->float_outputs = !j->quant_io;
-    c->keeps_calls =
-        j->form >= FORM_QDQ && binary && c->placement == PLACEMENT_AUTO && !c->no_floats;
+    c->keeps_calls = j->form >= FORM_QDQ && binary && !c->no_floats;
     c->newer_refused = binary && j->form != FORM_AS_IS && o->target_opset <= 0;
     c->data = (const char *const *)o->calib.items;
     c->n_data = o->calib.n;

@@ -274,7 +274,8 @@ typedef struct Domain {
 static void look_for_domain(Graph *g, void *ctx) {
     Domain *d = ctx;
     FOR_NODES(n, g)
-    d->used = d->used || str_eq(n->domain, d->name);
+    d->used =
+        d->used || str_eq(n->domain, d->name) || (n->call && str_eq(n->call->domain, d->name));
 }
 
 void edit_forget_import(Module *m, Str domain) {

@@ -228,7 +228,7 @@ static void split_graph(Graph *g, void *ctx) {
 static bool split(Module *m, PassContext *c, const char *by, bool (*stays)(const Node *n)) {
     Split s = {.e = expand_new(m, c, by), .c = c, .by = by, .stays = stays, .ok = true};
     module_each_graph(m, split_graph, &s);
-    if (s.any && !c->keeps_calls)
+    if (s.any)
         edit_forget_import(m, STR("com.microsoft"));
     return s.ok;
 }
