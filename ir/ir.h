@@ -245,7 +245,8 @@ struct Node {
     bool faulty;             /* it breaks a law, so what its results are is not known (infer.c) */
     bool told;               /* ... and inference said so */
     struct Node *call;       /* of a border: the call between the two, in no graph, without operands
-                                and results (passes/enclose.h); else NULL */
+                                (passes/enclose.h); else NULL */
+    const struct Node *within; /* of what stands between borders: that call; else NULL */
     Provenance from;
     Str doc;
     Meta meta;

@@ -155,12 +155,19 @@ static void extend(Arena *a, Provenance *p, Provenance with, const char *by) {
     p->by = str_from(by);
 }
 
+static void stand_with(Node *made, const Node *source) {
+    if (source && !made->within)
+        made->within = source->within;
+}
+
 void node_from(Node *made, const Node *source, const char *by) {
+    stand_with(made, source);
     if (source)
         extend(made->graph->module->arena, &made->from, of_node(source), by);
 }
 
 void node_from_value(Node *made, const Value *source, const char *by) {
+    stand_with(made, source ? source->def : NULL);
     if (source)
         extend(made->graph->module->arena, &made->from, of_value(source), by);
 }
@@ -198,6 +205,7 @@ bool value_became_of(const Value *v, const Node *n) {
 /* ---- functions ---- */
 
 void node_inlined(Node *copy, const Node *body, const Node *call, const char *by) {
+    stand_with(copy, call);
     Arena *a = copy->graph->module->arena;
     /* A call that was inlined itself has the outer call's name in front of its own by now. */
     Str name = call->from.n ? call->from.from[0].name : call->name;

@@ -13,7 +13,7 @@
 enum { MAX_ORIGINS = 64 }; /* of one node; a chain of thousands that folds into one says no more */
 
 /* Pass `by` made the node from `source`. NULL sources are none. Called again for a further source;
- * `made` never was a node of the model itself. */
+ * `made` never was a node of the model itself. It stands within the same call (Node.within). */
 void node_from(Node *made, const Node *source, const char *by);
 /* The same where all there is is a value: stands for the node that makes it, else for its name. */
 void node_from_value(Node *made, const Value *source, const char *by);

@@ -18,6 +18,7 @@ static bool may_be_moved(const Value *v) {
 static Node *border(Node *call, Node *kept, const char *op, size_t n, const char *by) {
     Node *made = node_new(call->graph, STR("qxc"), str_from(op), n, n);
     made->call = kept;
+    made->within = call->within;
     made->loc = call->loc;
     node_from(made, call, by);
     return made;
@@ -48,6 +49,7 @@ static void close(Node *call, Node *end, UniqueNames *names) {
         if (!v)
             continue;
         node_take_result(end, i, v);
+        end->call->out[i] = v; /* rules may name a call by it */
         end->in[i] = node_add_output(call, i, named(names, v, "_CallEnd_Input"), v->type);
     }
     node_insert_after(call, end);
@@ -56,8 +58,10 @@ static void close(Node *call, Node *end, UniqueNames *names) {
 void enclose_call(Node *call, UniqueNames *names, const char *by) {
     Node *kept = node_like(call->graph, call);
     kept->name = call->name;
+    kept->within = call->within;
     kept->attrs = call->attrs;
     kept->n_attrs = call->n_attrs;
     open(call, border(call, kept, "CallBegin", call->n_in, by), names);
     close(call, border(call, kept, "CallEnd", call->n_out, by), names);
+    call->within = kept;
 }

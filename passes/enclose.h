@@ -4,7 +4,9 @@
  * What runs, is observed and is decided on is the body; so calibration, and rules about what is in
  * it, need to know nothing of calls. Two borders keep the body apart (ir/ops/border.c): whatever
  * passes make of it, between them the results of the call are computed from its operands. So the
- * call may take the place of everything between, whatever that looks like by then. */
+ * call may take the place of everything between, whatever that looks like by then.
+ *
+ * A rule that names the call is about everything between (Node.within), and about the borders. */
 #ifndef QXC_PASSES_ENCLOSE_H
 #define QXC_PASSES_ENCLOSE_H
 
@@ -14,7 +16,7 @@
  * are no constants come from the first, and its results go to the second. */
 void enclose_call(Node *call, UniqueNames *names, const char *by);
 
-/* Whether the node is the border behind a call, or the one before it. */
+/* Whether the node is the border before a call, or the one behind it. */
 bool is_call_begin(const Node *n);
 bool is_call_end(const Node *n);
 

@@ -32,7 +32,7 @@ static void look_at_origin(const Searches *all, const Node *n, const Origin *o) 
         if (s->into || !rule_matches_node(r, &was))
             continue;
         s->origin = o;
-        s->into = n;
+        s->into = n->call ? n->call : n; /* borders are no nodes of the model */
     }
 }
 
@@ -279,7 +279,7 @@ static bool check_name(const PassContext *c, const Search *s) {
     const SchemeRule *r = s->rule;
     if (r->of == SCHEME_ALL || s->found)
         return true;
-    if (unknown_op(c, r))
+    if (!s->into && unknown_op(c, r))
         return false;
     warn_unmatched(c, s);
     return true;

@@ -99,6 +99,11 @@ static void put_formula(Buf *b, const Uses *uses, const Value *v, const Choice *
                 (long long)quant_zp(q, 0));
 }
 
+/* A call that the value goes into or comes from may be taken apart around integers. */
+static bool is_at_rest(const Node *n, const Value *v) {
+    return !n->call || !v->type.quant;
+}
+
 /* Nodes that could not become integer around it. */
 static void put_remarks(Buf *b, PassContext *c, const Value *v) {
     for (size_t i = 0; i < c->n_remarks; i++) {
@@ -106,8 +111,9 @@ static void put_remarks(Buf *b, PassContext *c, const Value *v) {
         bool touches = v->def == n;
         for (size_t k = 0; !touches && k < n->n_in; k++)
             touches = n->in[k] == v;
-        if (touches)
-            buf_fmt(b, "  %s stays float: %s\n", node_text(n), c->remarks[i].reason);
+        if (touches && is_at_rest(n, v))
+            buf_fmt(b, "  %s stays float: %s\n", node_text(n->call ? n->call : n),
+                    c->remarks[i].reason);
     }
 }
 

@@ -24,13 +24,25 @@ static bool matches_name(const char *pattern, const Node *n) {
     return str_glob(pattern, rule_name(n));
 }
 
-bool rule_matches_node(const SchemeRule *r, const Node *n) {
+/* Borders are no nodes of the model: they stand for the call between. */
+static const Node *named_first(const Node *n) {
+    return n->call ? n->call : n;
+}
+
+static bool matches_itself(const SchemeRule *r, const Node *n) {
     switch (r->of) {
     case SCHEME_OP: return matches_op(r->pattern, n);
     case SCHEME_NODE: return matches_name(r->pattern, n);
     case SCHEME_OP_OR_NODE: return matches_op(r->pattern, n) || matches_name(r->pattern, n);
     default: return false;
     }
+}
+
+bool rule_matches_node(const SchemeRule *r, const Node *n) {
+    for (n = named_first(n); n; n = n->within)
+        if (matches_itself(r, n))
+            return true;
+    return false;
 }
 
 bool rule_matches_value(const SchemeRule *r, const Value *v) {
@@ -80,8 +92,10 @@ void rules_of_value(RuleWalk *w, const Value *v) {
 }
 
 void rules_of_node(RuleWalk *w, const Node *n) {
-    meet(w, rule_name(n));
-    meet(w, n->op);
+    for (n = named_first(n); n; n = n->within) {
+        meet(w, rule_name(n));
+        meet(w, n->op);
+    }
 }
 
 void rules_of_readers(RuleWalk *w, const Uses *uses, const Value *v) {

@@ -170,6 +170,8 @@ static const char *why_target(const Decide *d, const Node *n) {
 const char *why_never_integer(const Node *n) {
     if (!n->def)
         return "qxc does not know this operator";
+    if (n->call)
+        return "it stays one operator where nothing within becomes integers";
     if (n->def->quant.kind != QUANT_NEVER)
         return NULL;
     return n->def->quant.stores.operands

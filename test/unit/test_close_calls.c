@@ -1,4 +1,4 @@
-/* passes/lower/close_calls.c: what two calls share counts for each of them */
+/* passes/quantize/close_calls.c: what two calls share counts for each of them */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

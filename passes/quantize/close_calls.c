@@ -4,6 +4,7 @@
  * what is quantized can be seen. */
 #include "passes/edit.h"
 #include "passes/enclose.h"
+#include "passes/quantize/choice.h"
 
 static const char PASS_NAME[] = "close-calls";
 
@@ -12,7 +13,7 @@ typedef struct Close {
     PassContext *c;
     const Node **seen; /* by Node.id: the call that was last seen to need its results */
     bool *told;        /* by Node.id: what is said of it is not about the model */
-    Node **nodes; /* of the bodies of calls that are back */
+    Node **nodes;      /* of the bodies of calls that are back */
     size_t n, cap;
     Str *domains; /* of calls that are gone */
     size_t n_domains, cap_domains;
@@ -71,6 +72,16 @@ static void give_up(Close *s, const Node *begin, const Node *end) {
     }
 }
 
+static void tell(PassContext *c, const Node *call) {
+    const char *kept = choice_why_kept(c, call);
+    bool is_open = c->placement != PLACEMENT_ALL && !c->products_alone;
+    if (kept)
+        pass_remark(c, call, "%s", kept);
+    else
+        pass_remark(c, call, "it stays one operator, as nothing within would become integers%s",
+                    is_open ? " (-placement=all takes it apart)" : "");
+}
+
 static void put_back(Close *s, const Node *begin, Node *end) {
     Node *call = end->call;
     give_up(s, begin, end);
@@ -83,9 +94,7 @@ static void put_back(Close *s, const Node *begin, Node *end) {
             node_take_result(call, i, end->out[i]);
     node_insert_before(end, call);
     node_remove(end);
-    pass_remark(s->c, call,
-                "it stays one operator, as nothing within would become integers "
-                "(-placement=all takes it apart)");
+    tell(s->c, call);
 }
 
 /* What a node of the body makes has the name of the call's result; what is none, or is it already,
