@@ -76,7 +76,7 @@ bool bind_check_parts(Binder *b, const Node *n, size_t i, int axis) {
 bool bind_check_shape(Binder *b, const Node *n, size_t i) {
     Type y = n->out[0]->type;
     qk_shape_length_params p = {.rank = y.rank};
-    bind_told_from(y, p.dim);
+    bind_dims(y, p.dim);
     return bind_told_list(b, n, i, (size_t)y.rank) &&
            check_first(b, n, 0, &p, bind_value(b, n->in[i]));
 }
@@ -90,8 +90,8 @@ bool bind_check_axes(Binder *b, const Node *n, size_t i, Type with, Type without
     if (p.n < 0)
         return bind_unsupported(b, n, "its result has rank %d, its operand %d", y.rank,
                                 n->in[0]->type.rank);
-    bind_told_from(with, p.from);
-    bind_told_from(without, p.to);
+    bind_dims(with, p.from);
+    bind_dims(without, p.to);
     if (!bind_told_list(b, n, i, (size_t)p.n) ||
         !bind_call(b, n, "qk_axes_length", &p, sizeof p, 2,
                    (int[]){bind_value(b, n->in[i]), length}))
