@@ -61,7 +61,8 @@ static size_t count_outliers(Arena *a, const float *largest, size_t n) {
     float *sorted = arena_copy(a, largest, n * sizeof *largest);
     qsort(sorted, n, sizeof *sorted, smaller_first);
     for (size_t over = 1; n >= CHANNELS_LEAST && over <= n / FEW; over++)
-        if (sorted[n / 2] > 0 && (double)sorted[n - over] > GAP * (double)sorted[n - over - 1])
+        if (sorted[n / 2] > 0 &&
+            (double)sorted[n - over] > (double)GAP * (double)sorted[n - over - 1])
             return over;
     return 0;
 }
