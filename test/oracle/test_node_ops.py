@@ -39,8 +39,8 @@ QOPERATORS = {"QLinearConv", "QLinearMatMul"}
 
 
 # Rows of operators of other domains, and those of ONNX's own that it has no cases of.
-UNTESTED = {"Affine", "BiasGelu", "Crop", "EmbedLayerNormalization", "FastGelu", "FusedMatMul", "GlobalLpPool", "ImageScaler",
-            "MatMulNBits", "MaxRoiPool", "MsAttention", "MsGelu", "MultiThreshold", "Multinomial", "ParametricSoftplus", "QuickGelu",
+UNTESTED = {"Affine", "BiasGelu", "CallBegin", "CallEnd", "Crop", "EmbedLayerNormalization", "FastGelu", "FusedMatMul", "GlobalLpPool",
+            "ImageScaler", "MatMulNBits", "MaxRoiPool", "MsAttention", "MsGelu", "MultiThreshold", "Multinomial", "ParametricSoftplus", "QuickGelu",
             "RandomNormal", "RandomNormalLike", "RandomUniform", "Reinterpret", "Requantize", "ScaledTanh",
             "SimplifiedLayerNormalization", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"}
 ROWS = sorted((our_operators() | QOPERATORS) - UNTESTED)
