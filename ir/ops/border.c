@@ -32,22 +32,13 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     return ok;
 }
 
-const OpDef op_CallBegin = {
-    .domain = "qxc",
-    .name = "CallBegin",
-    .inner = true,
-    .verify = verify,
-    .infer = infer,
-    .slices = slices,
-    .bind = bind,
-};
-
-const OpDef op_CallEnd = {
-    .domain = "qxc",
-    .name = "CallEnd",
-    .inner = true,
-    .verify = verify,
-    .infer = infer,
-    .slices = slices,
-    .bind = bind,
-};
+#define BORDER(which)                                                                              \
+    const OpDef op_##which = {.domain = "qxc",                                                     \
+                              .name = #which,                                                      \
+                              .inner = true,                                                       \
+                              .verify = verify,                                                    \
+                              .infer = infer,                                                      \
+                              .slices = slices,                                                    \
+                              .bind = bind}
+BORDER(CallBegin);
+BORDER(CallEnd);

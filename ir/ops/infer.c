@@ -82,9 +82,13 @@ static bool infer_results(Infer *s, Node *n) {
     Type few[OP_FEW];
     OpCtx c = op_ctx_few(n, few, s->d);
     c.arena = s->scratch;
-    bool ok = op          ? infer_op(s, n, op, &c)
-              : qop_of(n) ? infer_qop(s, n, &c, &op)
-                          : infer_taken_apart(s, &c);
+    bool ok = true;
+    if (op)
+        ok = infer_op(s, n, op, &c);
+    else if (qop_of(n))
+        ok = infer_qop(s, n, &c, &op);
+    else
+        infer_taken_apart(s, &c);
     unhide(n, hidden);
     if (ok && op && n->n_out && c.out[0].kind == TYPE_TENSOR && n->def && node_on_integers(n))
         c.out[0].elem = node_integer_elem(n, c.out[0].elem);

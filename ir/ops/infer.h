@@ -18,8 +18,8 @@ typedef struct Infer {
 
 /* The result of an operator that has no row, as passes take it apart. Operators of old opsets
  * behind it are converted, and functions chosen, before that: they ask for its shape. Nothing where
- * the operands do not go together, which is told of what it becomes. True: for `infer` to go on. */
-bool infer_taken_apart(const Infer *s, OpCtx *c);
+ * the operands do not go together, which is told of what it becomes. */
+void infer_taken_apart(const Infer *s, OpCtx *c);
 
 /* Result `i` of the node, inferred in `c` (by `op`, which may be NULL), meets its value's type,
  * which becomes the better known of the two. What `c` allocated is not held on to. False after a

@@ -29,7 +29,7 @@ static const TakenApart table[] = {
     {"com.microsoft", "DynamicQuantizeMatMul", as_product},
 };
 
-bool infer_taken_apart(const Infer *s, OpCtx *c) {
+void infer_taken_apart(const Infer *s, OpCtx *c) {
     Diags *d = c->d;
     c->d = s->mute;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -38,5 +38,4 @@ bool infer_taken_apart(const Infer *s, OpCtx *c) {
     if (node_is_qonnx(c->node) && c->node->n_out)
         as_operand(c);
     c->d = d;
-    return true;
 }

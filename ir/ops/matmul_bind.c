@@ -129,8 +129,6 @@ static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac
 
 /* ---- two values ---- */
 
-enum { MOST_TERMS = 65536 }; /* times 255 * 128 below 2^31 */
-
 typedef struct PairRoom {
     size_t least, most;
 } PairRoom;
@@ -156,7 +154,8 @@ static bool pairs(const Binder *b, const Product *p, const Mac *m, const Value *
            m->m_step == 0 && m->w->n_zp <= 1 && m->acc == ELEM_INT32 &&
            elem_bits(m->types[0]) == 8 && elem_bits(m->types[1]) == 8 &&
            (m->types[2] == ELEM_FLOAT || elem_bits(m->types[2]) == 8) && p->ak == 1 &&
-           p->m > FEW_ROWS && p->k > 0 && p->k <= MOST_TERMS && pair_room(p).least <= bytes / 4;
+           p->m > FEW_ROWS && p->k > 0 && p->k <= PACKED_MOST_TERMS &&
+           pair_room(p).least <= bytes / 4;
 }
 
 static bool product_pair(Binder *b, const Node *n, const Product *p, const Mac *m) {

@@ -1,8 +1,7 @@
 /* See packed.h. */
 #include "ir/ops/packed.h"
 
-enum { BLOCK = 16, STEP = 4, MOST_K = 65536, MOST_FAR = 33025, SLACK = 16 };
-/* MOST_K * 255 * 128 < 2^31, MOST_FAR * 255 * 255 < 2^31 */
+enum { BLOCK = 16, STEP = 4, MOST_FAR = 33025, SLACK = 16 }; /* MOST_FAR * 255 * 255 < 2^31 */
 
 static int32_t padded(int32_t columns) {
     return (columns + BLOCK - 1) / BLOCK * BLOCK;
@@ -75,7 +74,7 @@ bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32
                  const Beside *o) {
     int64_t plain = (int64_t)groups * columns * k;
     int64_t packed = (int64_t)groups * padded(columns) * ((k + STEP - 1) / STEP * STEP);
-    return packed_takes(m, o) && k > 0 && k <= (o->zeros < 0 ? MOST_K : MOST_FAR) &&
+    return packed_takes(m, o) && k > 0 && k <= (o->zeros < 0 ? PACKED_MOST_TERMS : MOST_FAR) &&
            packed <= plain + plain / 2 + 4096 &&
            (o->bias < 0 || bind_buffer(b, o->bias)->kind == BUF_CONST);
 }

@@ -8,6 +8,8 @@
 
 #include "ir/ops/mac.h"
 
+enum { PACKED_MOST_TERMS = 65536 }; /* of a sum: times 255 * 128 it is below 2^31 */
+
 typedef struct Packed {
     int weights, bias;
     int tables[3]; /* multipliers and shifts; or scales, what is added, zero points */
