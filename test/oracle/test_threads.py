@@ -60,10 +60,10 @@ def windows():
 
 def rows():
     """A layer of many columns, which one row shares out, and behind it some with many rows."""
-    net = Picture(8, 16, 16)
-    net.add("Flatten").add("Gemm", weights(1000, 2048), weights(1000, 4)[:, 0].copy(), transB=1)
-    net.add("Relu").add("Reshape", np.array([40, 25], np.int64)).add("MatMul", weights(25, 900))
-    return net.add("MatMul", weights(900, 33))
+    net = Picture(8, 7, 7)
+    net.add("Flatten").add("Gemm", weights(1000, 392), weights(1000, 4)[:, 0].copy(), transB=1)
+    net.add("Relu").add("Reshape", np.array([40, 25], np.int64)).add("MatMul", weights(25, 300))
+    return net.add("MatMul", weights(300, 33))
 
 
 def pictures():
