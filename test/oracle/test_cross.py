@@ -12,6 +12,7 @@ from common import OracleCase, for_each, model_path, qxc, qxc_outputs
 from cross import TARGETS, CrossModel
 from inputs import int8_inputs
 from test_channels_last import Layers
+from test_dynamic_kernels import Layers as DynamicLayers
 from test_pairs import Pairs
 from test_requant import edges
 from test_sums import Sums
@@ -82,6 +83,16 @@ class Cross(OracleCase):
         sums, model = Sums(1), self.scratch / f"{target}-sums.onnx"
         sums.save(model)
         self.compare_all(target, model, sums.feeds, sums.want)
+
+    @for_each(*(t for t in TARGETS if not t.startswith("cortex")))
+    def test_dynamic(self, target):
+        """Activations that are quantized as they come, with weights whose zero points stay, one row longer than the stack has room."""
+        for name, layers in ("layers", DynamicLayers(0)), ("long", DynamicLayers(2, (2047, 3072))):
+            model = self.scratch / f"{target}-{name}.onnx"
+            layers.save(model)
+            (got,) = CrossModel(self.emit(model, model.stem), target, "-ffp-contract=off").run([list(layers.feeds.values())])
+            for result, values in zip(layers.want, got, strict=True):
+                np.testing.assert_array_equal(values, np.ravel(layers.want[result]), err_msg=result)
 
     @for_each(*(t for t in TARGETS if not t.startswith("cortex")))
     def test_quantizers(self, target):
