@@ -20,7 +20,6 @@ import os
 import pathlib
 import random
 import re
-import resource
 import subprocess
 import sys
 import time
@@ -35,7 +34,6 @@ SOURCES = BUILD / "mutated"
 TRACES = BUILD / "trace"
 EXPLAINED = ROOT / "test/mutants.md"
 WANTED = 0.9
-MEMORY = 8 << 30  # bytes that a program may take
 SLOWEST = 60  # seconds that a test may take to be used
 ORACLE_BUDGET = 150  # seconds of oracle tests for one mutant
 
@@ -124,7 +122,6 @@ def start(counter, wanted):
         counter.value += 1
         number = counter.value
     global TESTS
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     TESTS = tests.all_tests(BUILD, number, wanted)
 
 

@@ -4,15 +4,21 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { QXC_MUTANTS = 1 << 16 };
+#define QXC_MUTANT_MEMORY (8ull << 30) /* bytes, as a mutant may ask for any amount */
 
 int qxc_mutant;
 unsigned char *qxc_mutant_traced;
 
 __attribute__((constructor)) static void qxc_mutant_choose(void) {
     const char *number = getenv("QXC_MUTANT"), *trace = getenv("QXC_MUTANT_TRACE");
+    if (!number && !trace)
+        return;
+    struct rlimit memory = {QXC_MUTANT_MEMORY, QXC_MUTANT_MEMORY};
+    setrlimit(RLIMIT_AS, &memory); /* here, not for the whole test: programs with ASan reserve far more */
     if (number)
         qxc_mutant = atoi(number);
     if (!trace)
