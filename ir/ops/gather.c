@@ -1,8 +1,102 @@
-/* GatherElements and GatherND: elements and slices at computed places. Only types changed between
- * opsets; GatherND: 12 added batch_dims. */
+/* Gather, GatherElements and GatherND: slices and elements at computed places. Gather: 11 allowed
+ * negative indices; GatherND: 12 added batch_dims. */
 #include "ir/ops/bind.h"
 
-enum { DATA, INDICES };
+enum { DATA, INDICES, MAX_COPIES = 64 };
+
+/* ---- Gather ---- */
+
+typedef struct GatherAttrs {
+    int64_t axis;
+} GatherAttrs;
+
+static const AttrSpec gather_attrs[] = {
+    A_INT(GatherAttrs, axis, 0),
+    A_END,
+};
+
+static bool gather_infer(OpCtx *c) {
+    const GatherAttrs *a = c->attrs;
+    Type x = op_type(c, 0), i = op_type(c, INDICES);
+    int axis;
+    if (x.rank < 0 || i.rank < 0)
+        return true;
+    if (!op_axis(c, a->axis, x.rank, &axis))
+        return false;
+    int rank = x.rank - 1 + i.rank;
+    if (rank > MAX_RANK)
+        return true;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)rank + 1);
+    for (int k = 0; k < rank; k++)
+        dims[k] = k < axis            ? x.dims[k]
+                  : k < axis + i.rank ? i.dims[k - axis]
+                                      : x.dims[k - i.rank + 1];
+    c->out[0] = type_tensor(type_real_elem(x), rank, dims);
+    return true;
+}
+
+static int gather_move(const OpCtx *c, int axis) {
+    const GatherAttrs *a = c->attrs;
+    Type x = op_type(c, 0), i = op_type(c, INDICES);
+    int64_t at = a->axis < 0 ? a->axis + x.rank : a->axis;
+    if (axis == at || i.rank < 0)
+        return -1;
+    return axis < at ? axis : axis - 1 + i.rank;
+}
+
+static int gather_slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    const GatherAttrs *a = c->attrs;
+    (void)result;
+    if (i != INDICES)
+        return gather_move(c, axis);
+    return axis + (int)(a->axis < 0 ? a->axis + op_type(c, 0).rank : a->axis);
+}
+
+/* A copy for each of a few constant indices: what shapes and channel orders need. */
+static bool gather_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const GatherAttrs *a = c->attrs;
+    const Tensor *t = op_const(c, INDICES);
+    Type x = n->in[0]->type;
+    int axis;
+    const Quant *q = op_quant(n->in[0]), *moved = q ? op_moved_quant(c, n->def, q) : NULL;
+    if (q ? !moved || !op_quant(n->out[0]) || !quant_equal(moved, op_quant(n->out[0]))
+          : op_quant(n->out[0]) != NULL)
+        return bind_unsupported(b, n, "operand and result are quantized differently");
+    if (!op_axis(c, a->axis, x.rank, &axis))
+        return false;
+    int32_t length = (int32_t)x.dims[axis].value;
+    if (!op_indices_fit(c, INDICES, &length, 1))
+        return false;
+    if (!t || !t->data || t->count > MAX_COPIES)
+        return bind_gather(b, n, axis, true);
+    int32_t outer = bind_extent(x, 0, axis), inner = bind_extent(x, axis + 1, x.rank);
+    ElemType e = bind_elem(n->in[0]);
+    for (size_t k = 0; k < t->count; k++) {
+        int64_t at = tensor_int(t, k);
+        at += at < 0 ? length : 0;
+        qk_copy_nd_params p = {.rank = 2,
+                               .dim = {outer, inner},
+                               .ss = {length * inner, 1},
+                               .ds = {(int32_t)t->count * inner, 1},
+                               .src_offset = at * inner,
+                               .dst_offset = (int64_t)k * inner};
+        if (!bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2,
+                       (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])}))
+            return false;
+    }
+    return true;
+}
+
+const OpDef op_Gather = {
+    .domain = "",
+    .name = "Gather",
+    .attrs_size = sizeof(GatherAttrs),
+    .attrs = gather_attrs,
+    .infer = gather_infer,
+    .slices = gather_slices,
+    .quant = {.kind = QUANT_MOVE, .data = 1, .move.axis = gather_move, .move.looks_up = true},
+    .bind = gather_bind,
+};
 
 /* ---- GatherElements ---- */
 

@@ -18,7 +18,8 @@ __attribute__((constructor)) static void qxc_mutant_choose(void) {
     if (!number && !trace)
         return;
     struct rlimit memory = {QXC_MUTANT_MEMORY, QXC_MUTANT_MEMORY};
-    setrlimit(RLIMIT_AS, &memory); /* here, not for the whole test: programs with ASan reserve far more */
+    setrlimit(RLIMIT_AS,
+              &memory); /* here, not for the whole test: programs with ASan reserve far more */
     if (number)
         qxc_mutant = atoi(number);
     if (!trace)
