@@ -3,7 +3,6 @@
 #include "compiler/session.h"
 #include "compiler/trace.h"
 #include "exec/compare.h"
-#include "exec/evaluate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,6 +41,10 @@ static const CompareRow **sorted_rows(Session *s, const Comparison *c) {
 }
 
 static void print_row(Session *s, const CompareRow *r) {
+    if (r->unlike && !r->count) {
+        printf("%10s %12s %10s  %s\n", "-", "-", "-", diag_name(s->d, r->name));
+        return;
+    }
     print_number(r->sqnr, "%10.2f");
     printf(" %12.6g %10.6f  %s\n", r->max_abs, r->cosine, diag_name(s->d, r->name));
 }
@@ -110,6 +113,12 @@ static void print_json(Session *s, const Comparison *c, const Comparison *weight
     printf(",\n  \"weights_folded\": %zu\n}\n", weights->n_folded);
 }
 
+static bool passes(Session *s, const CompareRow *r, double least) {
+    return r->sqnr >= least || (r->unlike && !r->count) || /* what stands for it is looked at */
+           diag_error(s->d, LOC_NONE, "output %s has %.2f dB, less than the %g asked for",
+                      diag_name(s->d, r->name), r->sqnr, least);
+}
+
 /* Exit 4 when an output is worse than asked for. */
 static ExitCode gate(Session *s, const Comparison *c) {
     if (!s->o.min_sqnr)
@@ -125,23 +134,38 @@ static ExitCode gate(Session *s, const Comparison *c) {
     for (size_t i = 0; i < c->n; i++)
         compared += c->rows[i].is_output && c->rows[i].count;
     if (c->unmeasured) {
-        diag_error(s->d, LOC_NONE,
-                   "-min-sqnr: '%s' is quantized behind what depends on the data, so nothing here "
-                   "measures what it costs",
-                   diag_name(s->d, c->unmeasured->name));
-        return EXIT_WRONG;
-    }
-    if (!compared && c->n) {
-        diag_error(s->d, LOC_NONE, "-min-sqnr: no output has an element to compare");
+        diag_error(
+            s->d, LOC_NONE,
+            "-min-sqnr: '%s' is quantized behind what the data choose, and no sample measures "
+            "what it costs, as both models chose other elements in each",
+            diag_name(s->d, c->unmeasured->name));
         return EXIT_WRONG;
     }
     for (size_t i = 0; i < c->n; i++)
-        if (c->rows[i].is_output && !(c->rows[i].sqnr >= least)) {
-            diag_error(s->d, LOC_NONE, "output %s has %.2f dB, less than the %g asked for",
-                       diag_name(s->d, c->rows[i].name), c->rows[i].sqnr, least);
+        if (c->rows[i].is_output && !passes(s, &c->rows[i], least))
             code = EXIT_MISSED;
-        }
+    if (!compared && c->n && code == EXIT_DONE) {
+        diag_error(s->d, LOC_NONE, "-min-sqnr: no output has an element to compare");
+        return EXIT_WRONG;
+    }
     return code;
+}
+
+/* Values come in the order in which they are computed: the first one may tell why. */
+static void warn_of_choices(Session *s, const Comparison *c) {
+    const CompareRow *first = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        first = first || !c->rows[i].unlike ? first : &c->rows[i];
+        n += c->rows[i].unlike > 0;
+    }
+    if (first)
+        diag_warning(s->d, LOC_NONE,
+                     "the models choose other elements in %zu of %zu sample%s, where '%s'%s %s not "
+                     "compared",
+                     first->unlike, c->samples, plural((int64_t)c->samples),
+                     diag_name(s->d, first->name), arena_others(s->arena, " and ", n - 1, ""),
+                     n > 1 ? "are" : "is");
 }
 
 ExitCode cmd_compare(Session *s) {
@@ -160,15 +184,9 @@ ExitCode cmd_compare(Session *s) {
     }
     if (!job_prepare_pair(&jobs[0], m[0], &jobs[1], m[1]))
         return job_failure(jobs[1].ctx.misused ? &jobs[1] : &jobs[0]);
-    bool open = module_is_open(m[0]) || module_is_open(m[1]);
     ProgramOptions p = {.ignore_quant = s->o.ignore_quant,
-                        .partial = open,
                         .rounding = jobs[0].rounding,
                         .run_parts = runner_parts()};
-    if (open)
-        diag_note(s->d, LOC_NONE,
-                  "shapes depend on the data: what such nodes yield, and what reads that, is not "
-                  "compared");
     Comparison c, weights;
     CompareData data = {.paths = (const char *const *)s->o.input.items, .n = s->o.input.n};
     data.random = s->o.random > 0 ? (size_t)s->o.random : 1;
@@ -177,10 +195,7 @@ ExitCode cmd_compare(Session *s) {
     trace_end(s->o.trace, "comparing");
     if (!compared)
         return EXIT_WRONG;
-    if (open && !c.n) {
-        diag_error(s->d, LOC_NONE, "nothing is left to compare: all shapes depend on the data");
-        return EXIT_WRONG;
-    }
+    warn_of_choices(s, &c);
     drop_cut(&c, uses_new(m[0]), uses_new(m[1]));
     compare_weights(m[0], m[1], &weights);
     if (s->o.json)

@@ -10,10 +10,12 @@ const char *judge_value_text(Arena *a, const Value *v, Diags *d) {
 
 static void unmeasured_behind(const Judge *j, const Value *v, Judged *out, Diags *d) {
     out->sqnr = -INFINITY;
-    out->unmeasured =
-        arena_strf(j->arena, "%s is behind what cannot run here, and nothing measures it",
-                   judge_value_text(j->arena, v, d))
-            .s;
+    bool chosen = module_is_open(v->graph->module);
+    out->unmeasured = arena_strf(j->arena, "%s is behind what %s, and nothing measures it",
+                                 judge_value_text(j->arena, v, d),
+                                 chosen ? "each sample chooses otherwise than the float model"
+                                        : "cannot run here")
+                          .s;
     out->advice = "-keep=NODE leaves it float";
 }
 

@@ -5,6 +5,7 @@
 #include "compiler/mixed_layers.h"
 #include "compiler/top1.h"
 #include "compiler/trace.h"
+#include "exec/choice.h"
 #include "exec/fixed_shapes.h"
 #include "passes/quantize/rules.h"
 
@@ -27,15 +28,11 @@ typedef struct Measuring {
     Pair **pairs; /* by Value.id of the quantized module */
     uint32_t n_pairs;
     int place;
+    bool alike; /* so far the sample chose as in the float model (exec/choice.h) */
     double *x, *y;
 } Measuring;
 
 /* ---- one sample ---- */
-
-static void load_kept(const KeptValue *k, int place, double *x) {
-    for (size_t i = 0; i < k->take; i++)
-        x[i] = (double)k->x[(size_t)place * k->take + i];
-}
 
 /* Far below what scores reach, a number is a mask, whose integers may end earlier
  * (passes/quantize/masks.h): it is neither signal nor loss. */
@@ -45,15 +42,29 @@ static void leave_out_masks(double *x, double *y, size_t n) {
             x[i] = y[i] = 0;
 }
 
-static void observe(void *ctx, const Value *v, const void *data) {
+/* Of floats there have to be as many. */
+static bool chose_alike(Measuring *c, const KeptValue *was, Type now, const void *data) {
+    if (!kept_fits(was, c->place, now))
+        return false;
+    kept_load(was, c->place, c->x);
+    kept_pick(c->kept, was, c->place, now, data, c->y);
+    return elem_is_float(was->elem) ||
+           memcmp(c->x, c->y, was->samples[c->place].take * sizeof *c->x) == 0;
+}
+
+static void observe(void *ctx, const Value *v, Type now, const void *data) {
     Measuring *c = ctx;
     Pair *p = v->id < c->n_pairs ? c->pairs[v->id] : NULL;
-    if (!p || !p->was->there[c->place])
+    if (p && p->was->is_choice)
+        c->alike = c->alike && chose_alike(c, p->was, now, data);
+    if (!p || !kept_fits(p->was, c->place, now) || !elem_is_float(p->was->elem) ||
+        (!c->alike && choice_is_open(v)))
         return;
-    load_kept(p->was, c->place, c->x);
-    kept_pick(c->kept, p->was, c->place, v, data, c->y);
-    leave_out_masks(c->x, c->y, p->was->take);
-    error_add(&p->sums, c->x, c->y, p->was->take);
+    size_t take = p->was->samples[c->place].take;
+    kept_load(p->was, c->place, c->x);
+    kept_pick(c->kept, p->was, c->place, now, data, c->y);
+    leave_out_masks(c->x, c->y, take);
+    error_add(&p->sums, c->x, c->y, take);
 }
 
 static bool has_odd(const double *x, size_t n) {
@@ -73,18 +84,23 @@ static void compare_classes(MeasuredOutput *o, const double *x, const double *y,
     }
 }
 
-static void compare_output(Measuring *c, MeasuredOutput *o, const KeptValue *was, const Value *is,
+static void compare_output(Measuring *c, MeasuredOutput *o, const KeptValue *was, Type now,
                            const void *data) {
-    load_kept(was, c->place, c->x);
-    kept_pick(c->kept, was, c->place, is, data, c->y);
-    error_add(&o->sums, c->x, c->y, was->take);
-    for (size_t i = 0; i < was->take; i++) {
+    if (!kept_fits(was, c->place, now)) {
+        o->unlike++;
+        return;
+    }
+    size_t take = was->samples[c->place].take;
+    kept_load(was, c->place, c->x);
+    kept_pick(c->kept, was, c->place, now, data, c->y);
+    error_add(&o->sums, c->x, c->y, take);
+    for (size_t i = 0; i < take; i++) {
         o->equal += c->x[i] == c->y[i];
         o->float_odd += !isfinite(c->x[i]);
         o->odd += !isfinite(c->y[i]);
     }
     if (o->classes)
-        compare_classes(o, c->x, c->y, was->take, (size_t)is->type.dims[1].value);
+        compare_classes(o, c->x, c->y, take, (size_t)now.dims[1].value);
 }
 
 /* ---- what looks like classes ---- */
@@ -124,10 +140,11 @@ static bool as_long_as_an_input(const Graph *g, size_t count) {
     return false;
 }
 
-static bool are_classes(const Value *v, const KeptValue *was) {
+static bool are_classes(const Value *v) {
     Type t = v->type;
     const Node *n = maker(v);
-    if (!n || t.rank < 2 || t.dims[1].value < 2 || was->take < was->count ||
+    size_t count;
+    if (!n || !type_count(t, &count) || t.rank < 2 || t.dims[1].value < 2 || count > KEPT_MOST ||
         !elem_is_float(type_real_elem(t)))
         return false;
     for (int i = 2; i < t.rank; i++)
@@ -136,19 +153,15 @@ static bool are_classes(const Value *v, const KeptValue *was) {
     if (node_is(n, "Softmax") || node_is(n, "LogSoftmax"))
         return true;
     return n->def && n->def->quant.kind == QUANT_MAC && has_constant(n) &&
-           !as_long_as_an_input(v->graph, was->count);
+           !as_long_as_an_input(v->graph, count);
 }
 
 /* ---- pairing ---- */
 
 static void pair_value(Value *v, void *ctx) {
     Measuring *c = ctx;
-    size_t count;
-    if (v->graph != v->graph->module->graph || v->kind != VALUE_NODE ||
-        !type_count(v->type, &count))
-        return;
     const KeptValue *was = map_get(c->names, v->name);
-    if (!was || was->count != count)
+    if (!was || v->graph != v->graph->module->graph || v->kind != VALUE_NODE)
         return;
     Pair *p = NEW(c->arena, Pair);
     *p = (Pair){.was = was, .is = v};
@@ -167,16 +180,19 @@ static void pair_values(Measuring *c, Module *m) {
 
 /* Whether the float model gave the same for each of several samples. */
 static bool is_steady(const KeptRun *k, const KeptValue *v) {
-    size_t bytes = v->take * sizeof *v->x;
-    for (size_t i = 1; i < k->n; i++)
-        if (memcmp(v->x, v->x + i * v->take, bytes) != 0)
+    const KeptSample *first = &v->samples[0];
+    for (size_t i = 1; i < k->n; i++) {
+        const KeptSample *s = &v->samples[i];
+        if (!s->x || !first->x || s->count != first->count ||
+            memcmp(s->x, first->x, s->take * sizeof *s->x) != 0)
             return false;
+    }
     return k->n > 1;
 }
 
 /* This program, else the one that calibration ran, left something out. */
 static const char *why_left_out(const Measuring *c, const Program *p, const Value *v) {
-    const Rejection *r = program_left_out(p, v);
+    const Rejection *r = p ? program_left_out(p, v) : NULL;
     const LeftOut *before = c->j->calibrated.left_out;
     r = r ? r : before && before->n ? before->reasons[0] : NULL;
     return r ? arena_strf(c->arena, "%s cannot run here (%s)", diag_name(c->j->d, r->op), r->why).s
@@ -184,41 +200,49 @@ static const char *why_left_out(const Measuring *c, const Program *p, const Valu
 }
 
 static void start_outputs(Measuring *c, const Module *m, const Program *p, Measured *out) {
+    size_t count;
     out->n_outputs = m->graph->n_out;
     out->outputs = NEW_ARRAY(c->arena, MeasuredOutput, out->n_outputs);
     for (size_t i = 0; i < out->n_outputs; i++) {
         const Value *v = m->graph->out[i];
         const KeptValue *was = i < c->kept->n_outputs ? c->kept->outputs[i] : NULL;
         MeasuredOutput *o = &out->outputs[i];
-        size_t count;
         o->name = v->name;
-        o->computed =
-            was && p->outputs[i] >= 0 && type_count(v->type, &count) && count == was->count;
+        o->computed = was && (!p || (p->outputs[i] >= 0 && type_count(v->type, &count)));
         if (!o->computed) {
             o->why_not = why_left_out(c, p, v);
             continue;
         }
         o->integer = !elem_is_float(type_real_elem(v->type));
-        o->classes = are_classes(v, was);
+        o->classes = are_classes(v);
         o->steady = is_steady(c->kept, was);
     }
 }
 
 /* ---- running ---- */
 
-static bool run_chosen(Measuring *c, const Module *m, Runner *r, Samples *s, Measured *out,
-                       Diags *d) {
+static void compare_outputs(Measuring *c, const ModelRun *r, Measured *out) {
+    for (size_t i = 0; i < out->n_outputs; i++) {
+        Type now;
+        const Value *v = r->module->graph->out[i];
+        const void *data = model_run_value(r, v, &now);
+        MeasuredOutput *o = &out->outputs[i];
+        if (data && o->computed && (c->alike || !choice_is_open(v)))
+            compare_output(c, o, c->kept->outputs[i], now, data);
+        else
+            o->unlike += data && o->computed;
+    }
+    out->samples++;
+}
+
+static bool run_chosen(Measuring *c, ModelRun *r, Samples *s, Measured *out, Diags *d) {
     for (size_t i = 0; i < c->kept->total; i++) {
         c->place = kept_place(c->kept, i);
-        if (c->place < 0 ? !samples_skip(s) : !samples_load(s, r) || !runner_run(r, d))
+        c->alike = true;
+        if (c->place < 0 ? !samples_skip(s) : !model_run_load(r, s) || !model_run_sample(r, d))
             return false;
-        if (c->place < 0)
-            continue;
-        for (size_t k = 0; k < out->n_outputs; k++)
-            if (out->outputs[k].computed)
-                compare_output(c, &out->outputs[k], c->kept->outputs[k], m->graph->out[k],
-                               runner_value(r, m->graph->out[k]));
-        out->samples++;
+        if (c->place >= 0)
+            compare_outputs(c, r, out);
     }
     out->of = c->kept->total;
     return true;
@@ -227,23 +251,20 @@ static bool run_chosen(Measuring *c, const Module *m, Runner *r, Samples *s, Mea
 static bool run_module(Measuring *c, Module *m, Measured *out, Diags *d) {
     const TextList *data = &c->j->o->calib;
     Arena *a = arena_scratch(m->arena); /* a program keeps its weights a second time */
-    ProgramOptions options = {.observed = true,
-                              .partial = true,
-                              .rounding = c->j->rounding,
-                              .run_parts = runner_parts(),
-                              .arena = a};
-    Program *p = program_build(m, &options, d);
-    Samples *s = p ? samples_open(a, m, data->items, data->n, d) : NULL;
+    ProgramOptions options = {
+        .observed = true, .partial = true, .rounding = c->j->rounding, .run_parts = runner_parts()};
+    ModelRun *r = model_run_new(a, m, &options, d);
+    Samples *s = r ? samples_open(a, m, data->items, data->n, d) : NULL;
     if (!s) {
         arena_free(a);
         return false;
     }
-    Runner *r = runner_new(a, p);
     pair_values(c, m);
-    start_outputs(c, m, p, out);
-    runner_observe(r, observe, c);
-    bool ok = samples_take(s, c->j->ctx.part) && run_chosen(c, m, r, s, out, d);
+    start_outputs(c, m, r->program, out);
+    model_run_observe(r, observe, c);
+    bool ok = samples_take(s, c->j->ctx.part) && run_chosen(c, r, s, out, d);
     samples_close(s);
+    model_run_free(r);
     arena_free(a);
     return ok;
 }

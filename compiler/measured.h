@@ -26,6 +26,7 @@ typedef struct MeasuredOutput {
     bool steady; /* the float model gives the same for all samples, of which there are several */
     bool classes;
     ErrorSums sums;
+    size_t unlike;         /* samples in which other elements than in the float model were chosen */
     size_t equal;          /* elements */
     size_t float_odd, odd; /* elements that are NaN or infinite */
     size_t rows, agree;    /* of classes: all, with the same largest element */

@@ -14,10 +14,12 @@ static void put_db(FILE *to, double sqnr) {
 }
 
 /* "SQNR 36.95 dB at output logits, top-1 agrees on 31 of 32" */
-static void put_output(const Job *j, const MeasuredOutput *o) {
+static void put_output(const Job *j, const MeasuredOutput *o, size_t samples) {
     const char *name = diag_name(j->d, o->name);
     if (!o->computed) {
         fprintf(stderr, "output %s was not measured", name);
+    } else if (o->unlike == samples) {
+        fprintf(stderr, "output %s is of other elements than in the float model", name);
     } else if (!o->sums.count) {
         fprintf(stderr, "output %s has no elements", name);
     } else if (o->integer) {
@@ -33,6 +35,9 @@ static void put_output(const Job *j, const MeasuredOutput *o) {
     }
     if (o->classes && o->rows)
         fprintf(stderr, ", top-1 agrees on %zu of %zu", o->agree, o->rows);
+    if (o->unlike && o->unlike < samples)
+        fprintf(stderr, " (on %zu sample%s)", samples - o->unlike,
+                plural((int64_t)(samples - o->unlike)));
     if (o->computed && o->steady && o->sums.count)
         fputs(" (the same for all samples, which says little)", stderr);
 }
@@ -57,7 +62,7 @@ static void put_outputs(const Job *j, const Measured *m) {
     fputc(':', stderr);
     for (size_t i = 0; i < most; i++) {
         fputs(most > 1 ? "\n  " : " ", stderr);
-        put_output(j, &m->outputs[i]);
+        put_output(j, &m->outputs[i], m->samples);
     }
     if (m->n_outputs > most)
         fprintf(stderr, "\n  and %zu more outputs", m->n_outputs - most);
@@ -78,6 +83,15 @@ static void warn_of_unmeasured(const Job *j, const MeasuredOutput *o) {
         diag_warning(j->d, LOC_NONE,
                      "output %s was not measured, as %s: nothing is known of its accuracy",
                      diag_name(j->d, o->name), o->why_not);
+}
+
+static void warn_of_choices(const Job *j, const MeasuredOutput *o, size_t samples) {
+    if (o->unlike)
+        diag_warning(
+            j->d, LOC_NONE,
+            "output %s is of other elements than in the float model in %zu of %zu sample%s: "
+            "no number here counts those",
+            diag_name(j->d, o->name), o->unlike, samples, plural((int64_t)samples));
 }
 
 static void warn_of_odd(const Job *j, const MeasuredOutput *o) {
@@ -149,6 +163,8 @@ void measured_print(const Job *j) {
     put_worst(j, m);
     for (size_t i = 0; i < m->n_outputs; i++)
         warn_of_odd(j, &m->outputs[i]);
+    for (size_t i = 0; i < m->n_outputs && i < MOST_OUTPUTS; i++)
+        warn_of_choices(j, &m->outputs[i], m->samples);
     for (size_t i = 0; i < m->n_outputs && i < MOST_OUTPUTS; i++)
         warn_of_unmeasured(j, &m->outputs[i]);
     warn_of_little(j, m);

@@ -2,6 +2,7 @@
 #include "compiler/metric.h"
 
 #include "compiler/columns.h"
+#include "exec/model_run.h"
 #include "compiler/work_folder.h"
 #include "support/child.h"
 #include "support/npz.h"
@@ -15,22 +16,23 @@
 
 /* ---- outputs as arrays ---- */
 
-static bool run_all(Runner *r, Samples *in, Column *cols, size_t n, Arena *a, Diags *d) {
-    while (samples_load(in, r)) {
-        if (!runner_run(r, d))
+static bool run_all(ModelRun *r, Samples *in, Column *cols, size_t n, Arena *a, Diags *d) {
+    Type now;
+    while (model_run_load(r, in)) {
+        if (!model_run_sample(r, d))
             return false;
         for (size_t i = 0; i < n; i++)
-            column_add(&cols[i], a, runner_value(r, cols[i].v));
+            column_add(&cols[i], a, model_run_value(r, cols[i].v, &now));
     }
     return samples_ok(in);
 }
 
-/* Outputs that cannot be computed here are left out. */
-static size_t columns_of(const Program *p, Arena *a, const char *prefix, Column *cols) {
-    const Graph *g = p->module->graph;
+/* Outputs that cannot be computed here are left out, and those of no fixed shape. */
+static size_t columns_of(const ModelRun *r, Arena *a, const char *prefix, Column *cols) {
+    const Graph *g = r->module->graph;
     size_t n = 0;
     for (size_t i = 0; i < g->n_out; i++)
-        if (p->outputs[i] >= 0)
+        if (!r->program || r->program->outputs[i] >= 0)
             n += column_new(&cols[n], g->out[i],
                             arena_strf(a, "%s" STR_FMT, prefix, STR_ARG(g->out[i]->name)), false);
     return n;
@@ -39,14 +41,15 @@ static size_t columns_of(const Program *p, Arena *a, const char *prefix, Column 
 static bool add_outputs(NpzWriter *w, Session *s, MetricSide of, SamplePart part,
                         const char *prefix, Arena *a, size_t *samples) {
     const TextList *data = &s->o.calib;
-    ProgramOptions options = {.partial = true, .run_parts = runner_parts(), .arena = a};
-    Program *p = program_build(of.m, &options, s->d);
-    Samples *in = p ? samples_open(a, of.m, (const char *const *)data->items, data->n, s->d) : NULL;
+    ProgramOptions options = {.partial = true, .run_parts = runner_parts()};
+    ModelRun *r = model_run_new(a, of.m, &options, s->d);
+    Samples *in = r ? samples_open(a, of.m, (const char *const *)data->items, data->n, s->d) : NULL;
     if (!in)
         return false;
     Column *cols = NEW_ARRAY(a, Column, of.m->graph->n_out + 1);
-    size_t n = columns_of(p, a, prefix, cols);
-    bool ok = samples_take(in, part) && run_all(runner_new(a, p), in, cols, n, a, s->d);
+    size_t n = columns_of(r, a, prefix, cols);
+    bool ok = samples_take(in, part) && run_all(r, in, cols, n, a, s->d);
+    model_run_free(r);
     Arrangement as = arrangement_of(of.m, in, of.batch);
     samples_close(in);
     for (size_t i = 0; ok && i < n; i++) {

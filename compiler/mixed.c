@@ -26,7 +26,7 @@ typedef struct Mixed {
     /* Names as the data have them, which those of -input-names are no more once a model has got
      * them: what is measured keeps its own. */
     Options inner;
-    /* What is read from there to be run has the shapes of -bind and -shape already. */
+    /* What is read from there to be run has the shapes of -bind and -shape and bounds already. */
     Options to_run;
     bool has_sqnr, has_drop;
     double least_sqnr, most_drop;
@@ -398,7 +398,7 @@ ExitCode mixed_decide(Session *s, Job *j) {
     Mixed x = {.s = s, .j = j, .inner = s->o};
     x.inner.input_names = x.inner.output_names = NULL;
     x.to_run = x.inner;
-    x.to_run.bind = x.to_run.shape = (TextList){0};
+    x.to_run.bind = x.to_run.shape = x.to_run.max_elements = (TextList){0};
     if (!read_options(&x))
         return EXIT_USAGE;
     if (x.has_drop && !s->o.metric &&

@@ -49,7 +49,7 @@ static void look(void *ctx, const Value *v, const void *data) {
     Seen *s = v->id < l->n ? l->seen[v->id] : NULL;
     if (!s)
         return;
-    value_reals(v, data, s->count, l->x);
+    type_reals(v->type, data, s->count, l->x);
     (l->counts ? count : widen)(s, l->x);
 }
 

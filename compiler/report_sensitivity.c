@@ -12,6 +12,7 @@
 enum { SAMPLES = 4 };
 static const int64_t MOST_WORK = 3000000000; /* multiply-accumulates, all runs together */
 static const int64_t WORK_OF_NODE = 20000;   /* as it takes time to bind and to call it */
+static const int64_t WORK_OF_BUILT = 200000; /* and to build a program of it */
 
 typedef struct Tried {
     Value *v; /* of the model that was read */
@@ -50,32 +51,37 @@ static int worst_first(const void *p, const void *q) {
 
 /* ---- runs ---- */
 
-typedef bool OnRun(Trying *t, int place, const Runner *r, void *ctx);
+typedef bool OnRun(Trying *t, int place, const ModelRun *r, void *ctx);
+
+/* Of many programs none is known before it is built, in each run anew. */
+static int64_t work_of(const Module *m, const Program *p) {
+    return p ? p->macs + (int64_t)p->n_calls * WORK_OF_NODE : (int64_t)m->n_nodes * WORK_OF_BUILT;
+}
 
 static bool run_some(Trying *t, Arena *a, const ProgramOptions *o, OnRun *fn, void *ctx) {
     Report *r = t->r;
     Diags *mute = r->from->mute;
     const TextList *data = r->s->o.input.n ? &r->s->o.input : &r->s->o.calib;
-    const Program *p = program_build(r->from, o, mute);
-    Samples *s = p ? samples_open(a, r->from, data->items, data->n, mute) : NULL;
+    ModelRun *run = model_run_new(a, r->from, o, mute);
+    Samples *s = run ? samples_open(a, r->from, data->items, data->n, mute) : NULL;
     if (!s)
         return false;
-    t->work = p->macs + (int64_t)p->n_calls * WORK_OF_NODE;
+    t->work = work_of(r->from, run->program);
     bool ok = samples_count(s, &t->kept->total);
     t->kept->n = t->kept->total < SAMPLES ? t->kept->total : SAMPLES;
-    Runner *runner = runner_new(a, p);
     for (size_t i = 0; ok && i < t->kept->total; i++) {
         int place = kept_place(t->kept, i);
-        ok = place < 0 ? samples_skip(s) : samples_load(s, runner) && runner_run(runner, mute);
-        ok = ok && (place < 0 || fn(t, place, runner, ctx));
+        ok = place < 0 ? samples_skip(s) : model_run_load(run, s) && model_run_sample(run, mute);
+        ok = ok && (place < 0 || fn(t, place, run, ctx));
     }
     samples_close(s);
+    model_run_free(run);
     return ok;
 }
 
-static bool keep(Trying *t, int place, const Runner *r, void *ctx) {
+static bool keep(Trying *t, int place, const ModelRun *r, void *ctx) {
     (void)ctx;
-    kept_outputs(t->kept, place, t->r->from, r);
+    kept_outputs(t->kept, place, r);
     return true;
 }
 
@@ -84,17 +90,18 @@ typedef struct Score {
     double *x, *y;
 } Score;
 
-static bool add_errors(Trying *t, int place, const Runner *r, void *ctx) {
+static bool add_errors(Trying *t, int place, const ModelRun *r, void *ctx) {
     Score *score = ctx;
     const Graph *g = t->r->from->graph;
     for (size_t i = 0; i < g->n_out; i++) {
         const KeptValue *was = t->kept->outputs[i];
-        if (!was || !was->there[place])
+        Type now;
+        const void *data = was ? model_run_value(r, g->out[i], &now) : NULL;
+        if (!data || !kept_fits(was, place, now))
             continue;
-        for (size_t k = 0; k < was->take; k++)
-            score->x[k] = (double)was->x[(size_t)place * was->take + k];
-        kept_pick(t->kept, was, place, g->out[i], runner_value(r, g->out[i]), score->y);
-        error_add(&score->sums[i], score->x, score->y, was->take);
+        kept_load(was, place, score->x);
+        kept_pick(t->kept, was, place, now, data, score->y);
+        error_add(&score->sums[i], score->x, score->y, was->samples[place].take);
     }
     return true;
 }
@@ -107,7 +114,7 @@ static double sqnr_where_rounded(Trying *t, const Tried *x) {
     const Graph *g = t->r->from->graph;
     Score score = {NEW_ARRAY(a, ErrorSums, g->n_out), NEW_ARRAY(a, double, KEPT_MOST),
                    NEW_ARRAY(a, double, KEPT_MOST)};
-    ProgramOptions o = {.partial = true, .run_parts = runner_parts(), .arena = a};
+    ProgramOptions o = {.partial = true, .run_parts = runner_parts()};
     Type was = x->v->type;
     double worst = NAN;
     x->v->type = type_tilde(was, x->of->quant);

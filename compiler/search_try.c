@@ -64,8 +64,8 @@ static bool make_quantized(Maker *k, Module **m, Job *j) {
     if (j->decided_before)
         return diag_error(s->d, LOC_NONE,
                           "the model is quantized already; what -emit=float gives can be searched");
-    k->to_run = k->quantized; /* shapes are bound by now */
-    k->to_run.bind = k->to_run.shape = (TextList){0};
+    k->to_run = k->quantized; /* shapes and lengths are bound by now */
+    k->to_run.bind = k->to_run.shape = k->to_run.max_elements = (TextList){0};
     j->o = &k->to_run;
     return true;
 }

@@ -1,6 +1,7 @@
 /* See compiler/top1.h. */
 #include "compiler/top1.h"
 
+#include "exec/model_run.h"
 #include "exec/sample_files.h"
 #include "support/npz.h"
 
@@ -74,12 +75,14 @@ static bool check_labels(const Labels *l, size_t samples, size_t classes, Diags 
     return true;
 }
 
-static bool answer(Runner *r, Samples *s, const Value *y, const Labels *labels, double *reals,
+static bool answer(ModelRun *r, Samples *s, const Value *y, const Labels *labels, double *reals,
                    Answers *out, Diags *d) {
-    for (size_t i = 0; samples_load(s, r); i++) {
-        if (!runner_run(r, d))
+    Type now;
+    for (size_t i = 0; model_run_load(r, s); i++) {
+        if (!model_run_sample(r, d))
             return false;
-        value_reals(y, runner_value(r, y), out->classes, reals);
+        const void *data = model_run_value(r, y, &now);
+        type_reals(now, data, out->classes, reals);
         out->of_class[held_label(labels, i)]++;
         out->right[i] =
             !isnan(reals[0]) && (int64_t)top1_of(reals, out->classes) == held_label(labels, i);
@@ -92,7 +95,11 @@ static bool answer(Runner *r, Samples *s, const Value *y, const Labels *labels, 
 static bool holds_classes(const Value *y, Diags *d) {
     size_t n = 0;
     int several = 0;
-    type_count(y->type, &n);
+    if (!type_count(y->type, &n))
+        return diag_error(d, y->loc,
+                          "-max-drop: the data tell how long the first output, %s, is: labels want "
+                          "as many numbers as there are classes",
+                          diag_name(d, y->name));
     for (int i = 0; i < y->type.rank; i++)
         several += y->type.dims[i].value > 1;
     if (n == 0)
@@ -113,10 +120,10 @@ bool top1_answers(Arena *a, Module *m, const char *const *paths, size_t n, const
         return diag_error(d, LOC_NONE,
                           "-max-drop: the model has no output that could hold classes");
     ProgramOptions options = {.partial = true, .run_parts = runner_parts()};
-    Program *p = program_build(m, &options, d);
-    if (p && p->outputs[0] < 0)
-        p = program_build(m, NULL, d); /* says what cannot run */
-    Samples *s = p ? samples_open(m->arena, m, paths, n, d) : NULL;
+    ModelRun *r = model_run_new(m->arena, m, &options, d);
+    if (r && r->program && r->program->outputs[0] < 0)
+        r = model_run_new(m->arena, m, NULL, d); /* says what cannot run */
+    Samples *s = r ? samples_open(m->arena, m, paths, n, d) : NULL;
     if (!s)
         return false;
     const Value *y = m->graph->out[0];
@@ -129,9 +136,10 @@ bool top1_answers(Arena *a, Module *m, const char *const *paths, size_t n, const
         out->right = NEW_ARRAY(a, bool, out->n);
         out->of_class = NEW_ARRAY(a, size_t, out->classes);
         double *reals = NEW_ARRAY(m->arena, double, out->classes);
-        ok = answer(runner_new(m->arena, p), s, y, labels, reals, out, d);
+        ok = answer(r, s, y, labels, reals, out, d);
     }
     samples_close(s);
+    model_run_free(r);
     return ok;
 }
 

@@ -31,7 +31,6 @@ struct Track { /* of one value */
 
 typedef struct Calibration {
     Arena *arena;
-    const Module *module;
     CalibOptions options;
     Track **tracks; /* by Value.id */
     uint32_t n_tracks;
@@ -96,12 +95,12 @@ static void add_odd(const Calibration *c, Track *t, int64_t nans, int64_t infs) 
 }
 
 /* `type` is what v has in this sample. */
-static void collect_now(void *ctx, const Value *v, Type type, const void *data) {
+static void collect(void *ctx, const Value *v, Type type, const void *data) {
     Calibration *c = ctx;
     const float *x = data;
     size_t n, used = 0;
-    if (c->place >= 0 && type_same_shape(type, v->type))
-        kept_value(c->kept, c->place, v, data);
+    if (c->place >= 0)
+        kept_value(c->kept, c->place, v, type, data);
     if (type.kind != TYPE_TENSOR || elem_unpacked(type.elem) != ELEM_FLOAT || !type_count(type, &n))
         return;
     if (c->options.also)
@@ -127,10 +126,6 @@ static void collect_now(void *ctx, const Value *v, Type type, const void *data) 
     moments_count(&t->moments, x, n, used);
     if (t->histogram)
         histogram_add(c->arena, t->histogram, x, n);
-}
-
-static void collect(void *ctx, const Value *v, const void *data) {
-    collect_now(ctx, v, v->type, data);
 }
 
 /* ---- results ---- */
@@ -241,58 +236,40 @@ static void write_all(Module *m, Writing *w) {
 }
 
 /* All samples, one after the other. */
-static bool run_samples(Calibration *c, Runner *r, Samples *s, size_t *samples, Diags *d) {
-    for (; samples_load(s, r); ++*samples) {
+static bool run_samples(Calibration *c, ModelRun *r, Samples *s, size_t *samples, Diags *d) {
+    for (; model_run_load(r, s); ++*samples) {
         c->sample = *samples;
         c->place = c->kept ? kept_place(c->kept, *samples) : -1;
-        if (!runner_run(r, d))
+        if (!model_run_sample(r, d))
             return false;
         if (c->place >= 0)
-            kept_outputs(c->kept, c->place, c->module, r);
+            kept_outputs(c->kept, c->place, r);
     }
     return samples_ok(s);
 }
 
-/* The same of a model whose shapes depend on the data. */
-static bool evaluate_samples(Calibration *c, Evaluator *e, Samples *s, size_t *samples, Diags *d) {
-    evaluator_observe(e, collect_now, c);
-    for (; evaluator_load(e, s); ++*samples) {
-        c->sample = *samples;
-        c->place = c->kept ? kept_place(c->kept, *samples) : -1;
-        if (!evaluator_run(e, d))
-            return false;
-        if (c->place >= 0)
-            kept_evaluated(c->kept, c->place, c->module, e);
-    }
-    evaluator_free(e);
-    return samples_ok(s);
-}
-
-/* All samples, by a program in `a` or without. */
+/* All samples; a program lives in `a`. */
 static bool run_model(Calibration *c, Module *m, Samples *s, Writing *w, Arena *a, Diags *d) {
     const CalibOptions *o = &c->options;
     ProgramOptions options = {.ignore_quant = !o->on_grids,
                               .observed = true,
                               .partial = true,
-                              .run_parts = runner_parts(),
-                              .arena = a};
-    if (module_is_open(m)) {
-        Evaluator *e = evaluator_new(m, &options, d);
-        return e && evaluate_samples(c, e, s, &w->report.samples, d);
-    }
-    Program *p = program_build(m, &options, d);
-    if (!p)
+                              .run_parts = runner_parts()};
+    ModelRun *r = model_run_new(a, m, &options, d);
+    if (!r)
         return false;
-    Runner *r = runner_new(a, p);
-    runner_observe(r, collect, c);
-    w->program = p;
-    w->report.left_out = left_out_reasons(m->arena, p->left_out);
-    return run_samples(c, r, s, &w->report.samples, d);
+    model_run_observe(r, collect, c);
+    w->program = r->program;
+    if (r->program)
+        w->report.left_out = left_out_reasons(m->arena, r->program->left_out);
+    bool ok = run_samples(c, r, s, &w->report.samples, d);
+    model_run_free(r);
+    return ok;
 }
 
 bool calibrate(Module *m, Samples *s, const CalibOptions *o, KeptRun *kept, CalibReport *report,
                Diags *d) {
-    Calibration c = {.arena = m->arena, .module = m, .n_tracks = m->n_values, .kept = kept};
+    Calibration c = {.arena = m->arena, .n_tracks = m->n_values, .kept = kept};
     if (o)
         c.options = *o;
     c.tracks = NEW_ARRAY(m->arena, Track *, m->n_values);

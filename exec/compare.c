@@ -1,14 +1,18 @@
 /* See exec/compare.h. */
 #include <math.h>
 
+#include "exec/choice.h"
 #include "exec/compare.h"
 #include "exec/sample_files.h"
 #include "ir/ops/op.h"
 
 typedef struct Side {
-    Program *program;
-    Runner *runner;
+    Module *module;
+    ModelRun *run;
     Samples *samples;
+    const Value **values; /* that nodes compute, in order */
+    size_t n, cap;
+    const bool *apart; /* by node id: it is left out, or follows from a choice (exec/choice.h) */
 } Side;
 
 void error_add(ErrorSums *s, const double *x, const double *y, size_t n) {
@@ -60,13 +64,31 @@ static bool same_count(const Value *x, const Value *y) {
     return type_count(x->type, &n) && type_count(y->type, &k) && n == k;
 }
 
-static Map *values_by_name(Arena *a, const Program *p) {
-    Map *m = map_new(a);
-    for (size_t i = 0; i < p->n_buffers; i++) {
+/* How many there are may be for a run to say. */
+static bool may_fit(const Value *x, const Value *y) {
+    size_t n;
+    return same_count(x, y) || !type_count(x->type, &n) || !type_count(y->type, &n);
+}
+
+static void list_values(Side *s) {
+    const Program *p = s->run->program;
+    for (size_t i = 0; p && i < p->n_buffers; i++) {
         const Value *v = p->buffers[i].value;
         if (v && v->kind == VALUE_NODE && p->value_buffer[v->id] == (int)i)
-            map_set(m, v->name, (void *)(uintptr_t)v);
+            ARENA_PUSH(s->module->arena, s->values, s->n, s->cap, v);
     }
+    if (p)
+        return;
+    FOR_NODES(n, s->module->graph)
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            ARENA_PUSH(s->module->arena, s->values, s->n, s->cap, n->out[i]);
+}
+
+static Map *values_by_name(Arena *a, const Side *s) {
+    Map *m = map_new(a);
+    for (size_t i = 0; i < s->n; i++)
+        map_set(m, s->values[i]->name, (void *)(uintptr_t)s->values[i]);
     return m;
 }
 
@@ -78,8 +100,12 @@ static Map *outputs_by_name(Arena *a, const Graph *g) {
     return m;
 }
 
+static bool is_left_out(const Side *s, const Value *v) {
+    return s->run->program && program_left_out(s->run->program, v);
+}
+
 /* Outputs that the first program leaves out are left out here. */
-static bool pair_outputs(const Program *p, const Program *q, Comparison *out, Diags *d) {
+static bool pair_outputs(const Side *p, const Side *q, Comparison *out, Diags *d) {
     const Module *a = p->module, *b = q->module;
     Map *namesakes = outputs_by_name(a->arena, b->graph);
     if (a->graph->n_out != b->graph->n_out)
@@ -89,12 +115,12 @@ static bool pair_outputs(const Program *p, const Program *q, Comparison *out, Di
         const Value *x = a->graph->out[i], *y = map_get(namesakes, x->name);
         if (!y)
             y = b->graph->out[i];
-        if (program_left_out(p, x))
+        if (is_left_out(p, x))
             continue;
-        if (program_left_out(q, y))
+        if (is_left_out(q, y))
             return diag_error(d, x->loc, "output %s cannot be computed in the second model",
                               diag_name(d, x->name));
-        if (!same_count(x, y))
+        if (!may_fit(x, y))
             return diag_error(d, x->loc, "output %s has another shape in the second model",
                               diag_name(d, x->name));
         out->rows[out->n++] = (CompareRow){.name = x->name, .a = x, .b = y, .is_output = true};
@@ -102,28 +128,37 @@ static bool pair_outputs(const Program *p, const Program *q, Comparison *out, Di
     return true;
 }
 
-/* By value id: what a node reads that is left out. */
-static const bool *read_by_left_out(Arena *a, const Program *p) {
-    bool *read = NEW_ARRAY(a, bool, p->module->n_values);
-    FOR_NODES(n, p->module->graph)
-    for (size_t i = 0; p->left_out && p->left_out->why[n->id] && i < n->n_in; i++)
-        if (n->in[i])
-            read[n->in[i]->id] = true;
+static const bool *set_apart(const Side *s) {
+    const LeftOut *left_out = s->run->program ? s->run->program->left_out : NULL;
+    if (!s->run->program)
+        return choice_follows(s->module);
+    bool *apart = NEW_ARRAY(s->module->arena, bool, s->module->n_nodes);
+    FOR_NODES(n, s->module->graph)
+    apart[n->id] = left_out && left_out->why[n->id];
+    return apart;
+}
+
+/* By value id: what a node reads that is set apart, and none makes. How far conditions are from
+ * each other is no number. */
+static const bool *stand_ins(Arena *a, const Side *s) {
+    bool *read = NEW_ARRAY(a, bool, s->module->n_values);
+    FOR_NODES(n, s->module->graph)
+    for (size_t i = 0; s->apart[n->id] && i < n->n_in; i++) {
+        const Value *v = n->in[i];
+        if (v && v->type.elem != ELEM_BOOL)
+            read[v->id] = v->kind != VALUE_NODE || v->graph->owner || !s->apart[v->def->id];
+    }
     return read;
 }
 
-static bool pair_values(const Program *a, const Program *b, Comparison *out, Diags *d) {
+static bool pair_values(const Side *a, const Side *b, Comparison *out, Diags *d) {
     Arena *arena = a->module->arena;
     Map *names = values_by_name(arena, b), *outputs = outputs_by_name(arena, a->module->graph);
-    const bool *stands_in = read_by_left_out(arena, a);
-    out->rows = NEW_ARRAY(arena, CompareRow, a->n_buffers + a->n_outputs);
-    for (size_t i = 0; i < a->n_buffers; i++) {
-        const Value *x = a->buffers[i].value;
-        if (!x || x->kind != VALUE_NODE || a->value_buffer[x->id] != (int)i ||
-            map_get(outputs, x->name) == x)
-            continue;
-        const Value *y = map_get(names, x->name);
-        if (y && same_count(x, y))
+    const bool *stands_in = stand_ins(arena, a);
+    out->rows = NEW_ARRAY(arena, CompareRow, a->n + a->module->graph->n_out);
+    for (size_t i = 0; i < a->n; i++) {
+        const Value *x = a->values[i], *y = map_get(names, x->name);
+        if (y && map_get(outputs, x->name) != x && may_fit(x, y))
             out->rows[out->n++] =
                 (CompareRow){.name = x->name, .a = x, .b = y, .is_output = stands_in[x->id]};
     }
@@ -147,9 +182,12 @@ static bool rounds(const Node *n) {
     return any && y;
 }
 
-static const Value *find_unmeasured(const Program *q) {
-    FOR_NODES(n, q->module->graph)
-    if (q->left_out && q->left_out->why[n->id] && rounds(n))
+static const Value *find_unmeasured(const Side *s, const Comparison *c) {
+    bool any = s->run->program;
+    for (size_t i = 0; i < c->n && !any; i++)
+        any = c->rows[i].is_output && c->rows[i].unlike && !c->rows[i].count;
+    FOR_NODES(n, s->module->graph)
+    if (any && s->apart[n->id] && rounds(n))
         return n->out[0];
     return NULL;
 }
@@ -215,9 +253,9 @@ static bool match_inputs(const Module *a, const Module *b, Twin **twins, size_t 
 
 /* The sample that the first model has in its inputs, as the second takes it: the same integers
  * where both are quantized alike, else the real numbers they stand for. */
-static bool pass_on(const Twin *t, Runner *from, Runner *to, Diags *d) {
-    const uint8_t *src = runner_input(from, t->from_port);
-    uint8_t *dst = runner_input(to, t->to_port);
+static bool pass_on(const Twin *t, const ModelRun *from, const ModelRun *to, Diags *d) {
+    const uint8_t *src = model_run_input(from, t->from_port);
+    uint8_t *dst = model_run_input(to, t->to_port);
     const Quant *q = t->from->type.quant;
     ElemType elem = t->from->type.elem;
     bool alike = type_is_quantized(t->to->type) && quant_equal(q, t->to->type.quant);
@@ -244,17 +282,17 @@ typedef struct Pair {
 } Pair;
 
 static bool load_both(Pair *p) {
-    if (!samples_load(p->a.samples, p->a.runner))
+    if (!model_run_load(p->a.run, p->a.samples))
         return false;
     if (!p->shared)
-        return samples_load(p->b.samples, p->b.runner);
+        return model_run_load(p->b.run, p->b.samples);
     for (size_t i = 0; i < p->n_twins && !p->failed; i++)
-        p->failed = !pass_on(&p->twins[i], p->a.runner, p->b.runner, p->diags);
+        p->failed = !pass_on(&p->twins[i], p->a.run, p->b.run, p->diags);
     return !p->failed;
 }
 
 static bool open_samples(Side *s, const CompareData *data, Diags *d) {
-    Module *m = s->program->module;
+    Module *m = s->module;
     s->samples = data->n ? samples_open(m->arena, m, data->paths, data->n, d)
                          : samples_random(m->arena, m, data->random);
     return s->samples && samples_ok(s->samples) &&
@@ -264,49 +302,94 @@ static bool open_samples(Side *s, const CompareData *data, Diags *d) {
 static bool open_side(Side *s, Module *m, const ProgramOptions *o, Diags *d) {
     ProgramOptions all = o ? *o : (ProgramOptions){0};
     all.keep_all = true;
-    s->program = program_build(m, &all, d);
-    if (!s->program)
+    s->module = m;
+    s->run = model_run_new(m->arena, m, &all, d);
+    if (!s->run)
         return false;
-    s->runner = runner_new(m->arena, s->program);
+    list_values(s);
+    s->apart = set_apart(s);
     return true;
 }
 
-static void compare_sample(const Side *a, const Side *b, const Comparison *c, ErrorSums *sums,
-                           double *x, double *y) {
+/* Room for the elements of one value of both. */
+typedef struct Reals {
+    Arena *arena;
+    double *x, *y;
+    size_t room;
+} Reals;
+
+static void make_room(Reals *r, size_t n) {
+    if (n <= r->room)
+        return;
+    r->room = n < 2 * r->room ? 2 * r->room : n;
+    r->x = NEW_ARRAY(r->arena, double, r->room);
+    r->y = NEW_ARRAY(r->arena, double, r->room);
+}
+
+/* How many elements there are to compare, which then are in `r`; -1: a and b have not as many. */
+static ptrdiff_t load_value(const Side *a, const Side *b, const CompareRow *row, Reals *r) {
+    Type x, y;
+    size_t n, k;
+    const void *of_a = model_run_value(a->run, row->a, &x);
+    const void *of_b = model_run_value(b->run, row->b, &y);
+    if (!of_a || !of_b || !type_count(x, &n) || !type_count(y, &k))
+        return 0;
+    if (n != k)
+        return -1;
+    make_room(r, n);
+    type_reals(x, of_a, n, r->x);
+    type_reals(y, of_b, n, r->y);
+    return (ptrdiff_t)n;
+}
+
+/* Floats that were chosen are compared as others are; there have to be as many. */
+static bool chose_alike(const Side *a, const Side *b, const Comparison *c, Reals *r) {
     for (size_t i = 0; i < c->n; i++) {
         const CompareRow *row = &c->rows[i];
-        size_t n;
-        if (!runner_computed(a->runner, row->a) || !runner_computed(b->runner, row->b) ||
-            !type_count(row->a->type, &n))
+        if (!value_is_counted(row->a))
             continue;
-        value_reals(row->a, runner_value(a->runner, row->a), n, x);
-        value_reals(row->b, runner_value(b->runner, row->b), n, y);
-        error_add(&sums[i], x, y, n);
+        ptrdiff_t n = load_value(a, b, row, r);
+        if (n < 0 || (!elem_is_float(row->a->type.elem) &&
+                      memcmp(r->x, r->y, (size_t)n * sizeof *r->x) != 0))
+            return false;
+    }
+    return true;
+}
+
+static void compare_sample(const Side *a, const Side *b, Comparison *c, ErrorSums *sums, Reals *r) {
+    bool alike = chose_alike(a, b, c, r);
+    for (size_t i = 0; i < c->n; i++) {
+        CompareRow *row = &c->rows[i];
+        ptrdiff_t n = alike || !choice_is_open(row->a) ? load_value(a, b, row, r) : -1;
+        row->unlike += n < 0;
+        if (n > 0)
+            error_add(&sums[i], r->x, r->y, (size_t)n);
     }
 }
 
-static size_t largest(const Comparison *c) {
-    size_t most = 0, n;
-    for (size_t i = 0; i < c->n; i++)
-        if (type_count(c->rows[i].a->type, &n) && n > most)
-            most = n;
-    return most;
+/* What was never compared has no number, and is the worst. */
+static void finish(CompareRow *row, const ErrorSums *sums) {
+    compare_finish(row, sums);
+    if (row->count || !row->unlike)
+        return;
+    row->sqnr = -INFINITY;
+    row->max_abs = NAN;
+    row->cosine = 0;
 }
 
 static bool run_both(Pair *p, Comparison *c, Arena *arena) {
     ErrorSums *sums = NEW_ARRAY(arena, ErrorSums, c->n);
-    size_t most = largest(c);
-    double *x = NEW_ARRAY(arena, double, most), *y = NEW_ARRAY(arena, double, most);
+    Reals reals = {.arena = arena};
     while (load_both(p)) {
-        if (!runner_run(p->a.runner, p->diags) || !runner_run(p->b.runner, p->diags))
+        if (!model_run_sample(p->a.run, p->diags) || !model_run_sample(p->b.run, p->diags))
             return false;
-        compare_sample(&p->a, &p->b, c, sums, x, y);
+        compare_sample(&p->a, &p->b, c, sums, &reals);
         c->samples++;
     }
     size_t kept = 0; /* a value that never came up in both is not compared */
     for (size_t i = 0; i < c->n; i++)
-        if (sums[i].count || c->rows[i].is_output) {
-            compare_finish(&c->rows[i], &sums[i]);
+        if (sums[i].count || c->rows[i].is_output || c->rows[i].unlike) {
+            finish(&c->rows[i], &sums[i]);
             c->rows[kept++] = c->rows[i];
         }
     c->n = kept;
@@ -322,13 +405,15 @@ bool compare_modules(Module *a, Module *b, const CompareData *data, const Progra
         open_side(&p.a, a, options_a, d) && open_side(&p.b, b, options_b, d) &&
         open_samples(&p.a, data, d) &&
         (p.shared ? match_inputs(a, b, &p.twins, &p.n_twins, d) : open_samples(&p.b, data, d)) &&
-        pair_values(p.a.program, p.b.program, out, d) && run_both(&p, out, a->arena);
+        pair_values(&p.a, &p.b, out, d) && run_both(&p, out, a->arena);
     if (ok)
-        out->unmeasured = find_unmeasured(p.b.program);
+        out->unmeasured = find_unmeasured(&p.b, out);
     if (p.a.samples)
         samples_close(p.a.samples);
     if (p.b.samples)
         samples_close(p.b.samples);
+    model_run_free(p.a.run);
+    model_run_free(p.b.run);
     progress_end(diags_progress(d), level);
     return ok;
 }

@@ -2,12 +2,14 @@
  *
  * Values are paired by name (outputs that have no namesake by position); quantized ones are
  * compared as the real numbers they stand for. Sums run over all elements of all samples in fixed
- * order. Of partial programs (exec/exec.h) what is there is compared. Fails with diagnostics when a
+ * order. Of partial programs (exec/exec.h) what is there is compared. Where shapes depend on the
+ * data (exec/evaluate.h), those are values of the main graph; of what has as many elements as were
+ * chosen, in samples in which both chose the same (exec/choice.h). Fails with diagnostics when a
  * module cannot run or an output does not fit. */
 #ifndef QXC_EXEC_COMPARE_H
 #define QXC_EXEC_COMPARE_H
 
-#include "exec/samples.h"
+#include "exec/model_run.h"
 
 /* Of one pair of values, over all that was added. Elements where one is NaN or infinite count in
  * max_abs alone. */
@@ -28,9 +30,10 @@ bool is_cut_by_clamp(const Uses *uses, const Value *v);
 typedef struct CompareRow {
     Str name;
     const Value *a, *b;
-    bool is_output; /* of the model, or of what a partial program computes of it: what is left out
-                       reads it */
+    bool is_output; /* of the model, or what another number stands for: what is left out, or follows
+                       from a choice, reads it */
     size_t count;   /* elements compared, all samples */
+    size_t unlike;  /* samples in which a and b chose other elements, which are not compared */
     double sqnr;    /* 20 log10(|x| / |x - y|) in dB; INFINITY where equal */
     double max_abs; /* largest |x - y|; NAN where one of both is NaN and the other is not */
     double cosine;  /* 1 where both are zero */
@@ -41,11 +44,12 @@ typedef struct CompareRow {
 void compare_finish(CompareRow *row, const ErrorSums *s);
 
 typedef struct Comparison {
-    CompareRow *rows; /* in the order of a's program, outputs last */
+    CompareRow *rows; /* in the order in which `a` computes, outputs last */
     size_t n;
     size_t samples;
-    const Value *unmeasured; /* the first of b that is rounded behind what cannot run: no row says
-                                what that costs; NULL: none */
+    const Value
+        *unmeasured;     /* the first of b that is rounded behind what cannot run, or where all
+                            samples chose other elements: no row says what that costs; NULL: none */
     const Value *folded; /* of weights, the first of b that took in other nodes: no constant of a
                             has its numbers */
     size_t n_folded;

@@ -110,13 +110,6 @@ void evaluator_observe(Evaluator *e, EvaluatorObserver *fn, void *ctx) {
     e->observer_ctx = ctx;
 }
 
-const void *evaluator_elements(Evaluator *e, const Value *v) {
-    const Tensor *t = evaluator_value(e, v);
-    return !t                                  ? NULL
-           : elem_unpacked(t->elem) == t->elem ? t->data
-                                               : tensor_unpacked(e->results, t)->data;
-}
-
 Type value_type_now(Arena *a, const Value *v, const Tensor *t) {
     Type now = v->type.kind == TYPE_TENSOR ? v->type : TYPE_UNKNOWN;
     now.kind = TYPE_TENSOR;
@@ -126,10 +119,20 @@ Type value_type_now(Arena *a, const Value *v, const Tensor *t) {
     return now;
 }
 
+const void *evaluator_elements(const Evaluator *e, const Value *v, Type *now) {
+    const Tensor *t = evaluator_value(e, v);
+    if (!t)
+        return NULL;
+    *now = value_type_now(e->results, v, t);
+    return elem_unpacked(t->elem) == t->elem ? t->data : tensor_unpacked(e->results, t)->data;
+}
+
 void evaluator_show(Evaluator *e, const Value *v) {
-    const Tensor *t = e->known[v->id];
-    if (e->observer && t)
-        e->observer(e->observer_ctx, v, value_type_now(e->results, v, t), evaluator_elements(e, v));
+    Type now;
+    if (!e->observer || !e->known[v->id])
+        return;
+    const void *data = evaluator_elements(e, v, &now);
+    e->observer(e->observer_ctx, v, now, data);
 }
 
 /* What C would have no room for is no result here either. */

@@ -30,9 +30,9 @@ bool evaluator_run(Evaluator *e, Diags *d);
  * or nobody reads it and it is no output, and `keep_all` was not set. Of a value in a body it is
  * that of the last iteration, gone with the loop. */
 const Tensor *evaluator_value(const Evaluator *e, const Value *v);
-/* Its elements, one byte each for 4 bits and narrower, a float for float16 and the like; NULL where
- * it was not computed. Gone with the next run. */
-const void *evaluator_elements(Evaluator *e, const Value *v);
+/* Its elements, one byte each for 4 bits and narrower, a float for float16 and the like, and its
+ * type with the shape that it had; NULL where it was not computed. Gone with the next run. */
+const void *evaluator_elements(const Evaluator *e, const Value *v, Type *now);
 /* Calls fn for each value as it is computed, graph inputs first: with the type that it has then,
  * and its elements as a Runner's observer gets them. Of loops, in each iteration. */
 typedef void EvaluatorObserver(void *ctx, const Value *v, Type now, const void *data);

@@ -44,10 +44,10 @@ bool runner_computed(const Runner *r, const Value *v);
 typedef void RunnerObserver(void *ctx, const Value *v, const void *data);
 void runner_observe(Runner *r, RunnerObserver *fn, void *ctx);
 
-/* Elements [0, n) as real numbers: dequantized where the type of v is quantized. `data` as
+/* Elements [0, n) of a value of type t as real numbers: dequantized where t is quantized. `data` as
  * runner_value gives it. */
-void value_reals(const Value *v, const void *data, size_t n, double *out);
+void type_reals(Type t, const void *data, size_t n, double *out);
 /* The same of the elements at the `n` places `at`. */
-void value_reals_at(const Value *v, const void *data, const size_t *at, size_t n, double *out);
+void type_reals_at(Type t, const void *data, const size_t *at, size_t n, double *out);
 
 #endif

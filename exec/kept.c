@@ -1,5 +1,6 @@
 /* See exec/kept.h. */
 #include "exec/kept.h"
+#include "ir/ops/op.h"
 
 /* Of values that are no outputs. */
 enum { VALUE_SAMPLES = 4, MOST_OF_VALUE = 256, MOST_CLOSELY = 1024 };
@@ -28,66 +29,72 @@ size_t spread_place(uint64_t i, size_t n) {
 }
 
 size_t kept_element(const KeptValue *kept, int place, size_t i) {
-    if (kept->take == kept->count)
+    const KeptSample *s = &kept->samples[place];
+    if (s->take == s->count)
         return i;
-    return spread_place((uint64_t)place * kept->take + i, kept->count);
+    return spread_place((uint64_t)place * s->take + i, s->count);
 }
 
-void kept_pick(const KeptRun *k, const KeptValue *kept, int place, const Value *v, const void *data,
+bool kept_fits(const KeptValue *kept, int place, Type now) {
+    const KeptSample *s = &kept->samples[place];
+    size_t count;
+    return s->x && now.kind == TYPE_TENSOR && type_count(now, &count) && count == s->count;
+}
+
+void kept_load(const KeptValue *kept, int place, double *out) {
+    const KeptSample *s = &kept->samples[place];
+    for (size_t i = 0; i < s->take; i++)
+        out[i] = (double)s->x[i];
+}
+
+void kept_pick(const KeptRun *k, const KeptValue *kept, int place, Type now, const void *data,
                double *out) {
-    for (size_t i = 0; i < kept->take; i++)
+    size_t take = kept->samples[place].take;
+    for (size_t i = 0; i < take; i++)
         k->at[i] = kept_element(kept, place, i);
-    value_reals_at(v, data, k->at, kept->take, out);
+    type_reals_at(now, data, k->at, take, out);
 }
 
 /* What is not made of numbers, or larger than can be counted, is not kept. */
-static KeptValue *new_value(KeptRun *k, const Value *v, size_t most) {
+static void take(KeptRun *k, KeptValue **slot, int place, const Value *v, Type now,
+                 const void *data, size_t most) {
     size_t count;
-    if (v->type.kind != TYPE_TENSOR || v->type.elem == ELEM_STRING ||
-        !type_count(v->type, &count) || count > UINT32_MAX)
-        return NULL;
-    KeptValue *new = NEW(k->arena, KeptValue);
-    *new = (KeptValue){.name = v->name, .count = count, .take = count < most ? count : most};
-    new->x = NEW_ARRAY(k->arena, float, k->n *new->take);
-    return new;
+    if (now.kind != TYPE_TENSOR || now.elem == ELEM_STRING || !type_count(now, &count) ||
+        count > UINT32_MAX)
+        return;
+    if (!*slot) {
+        *slot = NEW(k->arena, KeptValue);
+        **slot = (KeptValue){.name = v->name,
+                             .elem = v->type.elem,
+                             .is_choice = value_is_counted(v),
+                             .samples = NEW_ARRAY(k->arena, KeptSample, k->n)};
+    }
+    KeptSample *s = &(*slot)->samples[place];
+    s->count = count;
+    s->take = count < most ? count : most;
+    s->x = NEW_ARRAY(k->arena, float, s->take + 1);
+    kept_pick(k, *slot, place, now, data, k->reals);
+    for (size_t i = 0; i < s->take; i++)
+        s->x[i] = (float)k->reals[i];
 }
 
-static void take(KeptRun *k, KeptValue *to, int place, const Value *v, const void *data) {
-    kept_pick(k, to, place, v, data, k->reals);
-    for (size_t i = 0; i < to->take; i++)
-        to->x[(size_t)place * to->take + i] = (float)k->reals[i];
-    to->there[place] = true;
-}
-
-void kept_value(KeptRun *k, int place, const Value *v, const void *data) {
+void kept_value(KeptRun *k, int place, const Value *v, Type now, const void *data) {
     size_t every = k->closely ? 1 : (k->n + VALUE_SAMPLES - 1) / VALUE_SAMPLES;
-    if ((size_t)place % every)
+    size_t most = k->closely ? MOST_CLOSELY : MOST_OF_VALUE;
+    if (v->graph != v->graph->module->graph || v->kind != VALUE_NODE || v->id >= k->n_values)
         return;
-    if (v->graph != v->graph->module->graph || v->kind != VALUE_NODE || v->id >= k->n_values ||
-        !elem_is_float(v->type.elem))
+    bool choice = value_is_counted(v);
+    if (!choice && ((size_t)place % every || !elem_is_float(v->type.elem)))
         return;
-    KeptValue **slot = &k->values[v->id];
-    if (!*slot)
-        *slot = new_value(k, v, k->closely ? MOST_CLOSELY : MOST_OF_VALUE);
-    if (*slot)
-        take(k, *slot, place, v, data);
+    take(k, &k->values[v->id], place, v, now, data, choice ? KEPT_MOST : most);
 }
 
-static void keep_output(KeptRun *k, int place, size_t i, const Value *v, const void *data) {
-    if (data && !k->outputs[i])
-        k->outputs[i] = new_value(k, v, KEPT_MOST);
-    if (data && k->outputs[i])
-        take(k, k->outputs[i], place, v, data);
-}
-
-void kept_outputs(KeptRun *k, int place, const Module *m, const Runner *r) {
-    for (size_t i = 0; i < k->n_outputs; i++)
-        keep_output(k, place, i, m->graph->out[i], runner_value(r, m->graph->out[i]));
-}
-
-void kept_evaluated(KeptRun *k, int place, const Module *m, Evaluator *e) {
+void kept_outputs(KeptRun *k, int place, const ModelRun *r) {
     for (size_t i = 0; i < k->n_outputs; i++) {
-        const Value *v = m->graph->out[i];
-        keep_output(k, place, i, v, evaluator_elements(e, v));
+        const Value *v = r->module->graph->out[i];
+        Type now;
+        const void *data = model_run_value(r, v, &now);
+        if (data)
+            take(k, &k->outputs[i], place, v, now, data, KEPT_MOST);
     }
 }

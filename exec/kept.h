@@ -9,16 +9,22 @@
 #ifndef QXC_EXEC_KEPT_H
 #define QXC_EXEC_KEPT_H
 
-#include "exec/evaluate.h"
+#include "exec/model_run.h"
 
 enum { KEPT_SAMPLES = 32, KEPT_MOST = 1 << 16 }; /* samples; elements of a value in a sample */
 
+/* What one sample has of a value. */
+typedef struct KeptSample {
+    size_t count; /* elements, which may be others in each sample */
+    size_t take;  /* kept of them */
+    float *x;     /* NULL: it was not computed */
+} KeptSample;
+
 typedef struct KeptValue {
     Str name;
-    size_t count;             /* elements in a sample */
-    size_t take;              /* kept of each */
-    float *x;                 /* [samples, take] */
-    bool there[KEPT_SAMPLES]; /* computed for this sample */
+    ElemType elem;
+    bool is_choice;      /* of integers, all of them are kept that outputs have (exec/choice.h) */
+    KeptSample *samples; /* by place */
 } KeptValue;
 
 typedef struct KeptRun {
@@ -37,18 +43,21 @@ typedef struct KeptRun {
 KeptRun *kept_new(const Module *m, size_t total);
 /* The place among the kept ones of sample number `i`; -1 where it is none of them. */
 int kept_place(const KeptRun *k, size_t i);
-/* In the observer of a run, and behind it. `place` as kept_place says. */
-void kept_value(KeptRun *k, int place, const Value *v, const void *data);
-void kept_outputs(KeptRun *k, int place, const Module *m, const Runner *r);
-/* The same of a model without a program. What has no fixed shape is left out. */
-void kept_evaluated(KeptRun *k, int place, const Module *m, Evaluator *e);
-/* The elements of `v` that belong to those kept of it, as real numbers: [kept->take]. */
-void kept_pick(const KeptRun *k, const KeptValue *kept, int place, const Value *v, const void *data,
+/* In the observer of a run, and behind it. `place` as kept_place says, `now` is the type that v has
+ * in this sample. */
+void kept_value(KeptRun *k, int place, const Value *v, Type now, const void *data);
+void kept_outputs(KeptRun *k, int place, const ModelRun *r);
+/* Whether this sample has what was kept, and as many elements as a value of type `now`. */
+bool kept_fits(const KeptValue *kept, int place, Type now);
+/* What was kept, and the elements of a value of type `now` that belong to it, as real numbers:
+ * [take] each. */
+void kept_load(const KeptValue *kept, int place, double *out);
+void kept_pick(const KeptRun *k, const KeptValue *kept, int place, Type now, const void *data,
                double *out);
 /* The i-th of any number of places in 0 to n - 1, spread evenly whatever the number is: multiples
  * of the golden ratio, modulo 1. n is below 2^32. */
 size_t spread_place(uint64_t i, size_t n);
-/* Which element of a sample stands at place `i` of x + place * take. */
+/* Which element of a sample is number `i` of those kept. */
 size_t kept_element(const KeptValue *kept, int place, size_t i);
 
 #endif

@@ -3,7 +3,7 @@
 #include "exec/partial.h"
 #include "ir/ops/bind_node.h"
 
-static const Node *in_main_graph(const Node *n) {
+const Node *in_main_graph(const Node *n) {
     while (n->graph->owner)
         n = n->graph->owner;
     return n;

@@ -10,6 +10,8 @@
  * begun to bind is still there, so another binder has to begin again where `rejected` is not empty.
  * False after a diagnostic: a fault of the model. */
 bool bind_partly(Binder *b, Graph *g);
+/* The node itself, or the one in whose bodies it is. */
+const Node *in_main_graph(const Node *n);
 /* Whether a node that could be quantized was bound. */
 bool partial_is_useful(const Program *p);
 /* Sets Rejection.values. */

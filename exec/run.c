@@ -349,17 +349,14 @@ int runner_shape(const Runner *r, const Value *v, int64_t *dims) {
 /* ---- elements ---- */
 
 /* What plain integers mean is recorded with ~; both kinds are read as the real numbers. */
-static const Quant *meaning(const Value *v) {
-    const Quant *q = v->type.quant;
-    return q && q->n_scale && elem_is_int(v->type.elem) ? q : NULL;
+static const Quant *meaning(Type t) {
+    return t.quant && t.quant->n_scale && elem_is_int(t.elem) ? t.quant : NULL;
 }
 
 /* The elements of a value as programs hold them; `dims` has MAX_RANK entries. */
-static Tensor view(const Value *v, const void *data, int64_t *dims) {
-    return (Tensor){.elem = elem_unpacked(v->type.elem),
-                    .rank = type_lengths(v->type, dims),
-                    .dims = dims,
-                    .data = data};
+static Tensor view(Type t, const void *data, int64_t *dims) {
+    return (Tensor){
+        .elem = elem_unpacked(t.elem), .rank = type_lengths(t, dims), .dims = dims, .data = data};
 }
 
 static double real(const Tensor *t, const Quant *q, size_t i) {
@@ -384,10 +381,10 @@ static bool reals_of_bytes(const Tensor *t, const Quant *q, size_t n, double *ou
     return true;
 }
 
-void value_reals(const Value *v, const void *data, size_t n, double *out) {
-    const Quant *q = meaning(v);
+void type_reals(Type type, const void *data, size_t n, double *out) {
+    const Quant *q = meaning(type);
     int64_t dims[MAX_RANK];
-    Tensor t = view(v, data, dims);
+    Tensor t = view(type, data, dims);
     if (t.elem == ELEM_FLOAT) {
         for (size_t i = 0; i < n; i++)
             out[i] = (double)((const float *)data)[i];
@@ -399,10 +396,10 @@ void value_reals(const Value *v, const void *data, size_t n, double *out) {
         out[i] = real(&t, q, i);
 }
 
-void value_reals_at(const Value *v, const void *data, const size_t *at, size_t n, double *out) {
-    const Quant *q = meaning(v);
+void type_reals_at(Type type, const void *data, const size_t *at, size_t n, double *out) {
+    const Quant *q = meaning(type);
     int64_t dims[MAX_RANK];
-    Tensor t = view(v, data, dims);
+    Tensor t = view(type, data, dims);
     for (size_t i = 0; i < n; i++)
         out[i] = real(&t, q, at[i]);
 }

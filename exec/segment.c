@@ -131,11 +131,14 @@ static bool give_operands(Evaluator *e, Segment *s, const Node *n, Node *copy, b
     return true;
 }
 
-/* How many elements there are is for the run to say, whatever the model states. */
+/* How many elements there are is for the run to say, whatever the model states. So they are rounded
+ * behind it (round_now). */
 static Type result_type(Arena *a, const Node *n, Type t) {
     if (n->def && n->def->counts && t.kind == TYPE_TENSOR) {
         t.rank = -1;
         t.dims = NULL;
+        t.quant = t.tilde ? NULL : t.quant;
+        t.tilde = false;
     }
     return plain_type(a, t);
 }
@@ -232,6 +235,26 @@ static Program *build(Evaluator *e, Segment *s, Diags *d) {
     return program_build(s->module, &o, d);
 }
 
+/* A value of type `float ~ q` as what comes into a program is rounded, with the shape that it has.
+ */
+static bool round_now(Evaluator *e, const Value *v, Diags *d) {
+    Tensor *t = e->known[v->id];
+    Arena *a = arena_scratch(e->module->arena);
+    Module *m = module_like(a, e->module, d);
+    Value *x = graph_add_input(m->graph, v->name, value_type_now(a, v, t));
+    graph_add_output(m->graph, x);
+    ProgramOptions o = {.ignore_quant = e->options.ignore_quant};
+    const Program *p = program_build(m, &o, d);
+    Runner *r = p ? runner_new(a, p) : NULL;
+    if (r && t->bytes)
+        memcpy(runner_input(r, 0), t->data, t->bytes);
+    bool ok = r && runner_run(r, d);
+    if (ok && t->bytes)
+        memcpy((void *)(uintptr_t)t->data, runner_output(r, 0), t->bytes);
+    arena_free(a);
+    return ok;
+}
+
 static bool take_output(Evaluator *e, const Runner *r, size_t port, Pair p, Diags *d) {
     int64_t dims[MAX_RANK];
     int rank = runner_shape(r, p.copy, dims);
@@ -241,6 +264,8 @@ static bool take_output(Evaluator *e, const Runner *r, size_t port, Pair p, Diag
     size_t bytes = elem_bytes(elem, count);
     const void *data = arena_copy(e->results, runner_output(r, port), bytes ? bytes : 1);
     e->known[p.of->id] = tensor_of(e->results, elem, rank, dims, data);
+    if (p.of->type.tilde && !p.copy->type.tilde && !round_now(e, p.of, d))
+        return false;
     return evaluator_made(e, p.of, d);
 }
 
