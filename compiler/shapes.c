@@ -48,6 +48,68 @@ static void look_for(Value *v, void *ctx) {
         ARENA_PUSH(s->arena, s->names, s->n, s->cap, arena_str(s->arena, v->name).s);
 }
 
+typedef bool Wanted(const Value *v);
+
+/* The nearest value of which v is made, v itself included; NULL: there is none. */
+static const Value *made_of(Module *m, const Value *v, Wanted *wanted) {
+    const Value **list = NULL;
+    size_t n = 0, cap = 0;
+    bool *seen = NEW_ARRAY(m->arena, bool, m->n_values);
+    ARENA_PUSH(m->arena, list, n, cap, v);
+    for (size_t i = 0; i < n; i++) {
+        const Node *by = list[i]->def;
+        if (wanted(list[i]))
+            return list[i];
+        for (size_t k = 0; by && k < by->n_in; k++) {
+            const Value *x = by->in[k];
+            if (!x || seen[x->id])
+                continue;
+            seen[x->id] = true;
+            ARENA_PUSH(m->arena, list, n, cap, x);
+        }
+    }
+    return NULL;
+}
+
+/* An input, or what inference does not know, though it knows the operands. */
+static bool opens_shape(const Value *v) {
+    if (type_is_static(v->type))
+        return false;
+    for (size_t i = 0; v->def && i < v->def->n_in; i++)
+        if (v->def->in[i] && !type_is_static(v->def->in[i]->type))
+            return false;
+    return true;
+}
+
+/* v is neither of fixed shape nor what data make as long as they like. */
+static bool refuse_other(Job *j, Module *m, const Value *v) {
+    const char *text = diag_name(j->d, v->name);
+    const Value *by = made_of(m, v, may_be_bounded);
+    const Value *from = by ? NULL : made_of(m, v, opens_shape);
+    if (v->kind == VALUE_INPUT && !v->graph->owner)
+        return diag_error(
+            j->d, v->loc,
+            "-max-elements: '%s' is an input, whose shape -bind=DIM=N or -shape=%s=... "
+            "fixes",
+            text, text);
+    if (from && from->def)
+        return diag_error(j->d, v->loc,
+                          "-max-elements: the shape of '%s' follows from %s, whose result has an "
+                          "unknown shape: state its type",
+                          text, node_text(from->def));
+    if (!by)
+        return diag_error(j->d, v->loc,
+                          "-max-elements: the length of '%s' follows from shapes of inputs, which "
+                          "-bind=DIM=N or -shape=INPUT=... fixes",
+                          text);
+    diag_error(j->d, v->loc,
+               "-max-elements: the length of '%s' follows from that of '%s': state the longest of "
+               "that, -max-elements=%s:N",
+               text, diag_name(j->d, by->name), diag_name(j->d, by->name));
+    diag_note(j->d, by->loc, "%s is what decides it", node_text(by->def));
+    return false;
+}
+
 static bool bound_value(Job *j, Module *m, Str name, int64_t most) {
     Search s = {.arena = m->arena, .name = name};
     module_each_value(m, look_for, &s);
@@ -64,10 +126,7 @@ static bool bound_value(Job *j, Module *m, Str name, int64_t most) {
         !bounded_refuse(j->d, s.found->loc, "-max-elements: ", s.found->def, s.found))
         return false; /* another value's bound would not help either */
     if (!may_be_bounded(s.found))
-        return diag_error(j->d, s.found->loc,
-                          "-max-elements: it is not '%s' whose length data decide; state the "
-                          "longest of what makes it so%s%s",
-                          text, s.n ? ", as " : "", s.n ? s.names[0] : "");
+        return refuse_other(j, m, s.found);
     if (s.found->graph->owner)
         return diag_error(j->d, s.found->loc,
                           "-max-elements: '%s' is in the body of %s; lengths in the main graph "

@@ -126,8 +126,8 @@ static void look_at(Finding *f, const Node *n) {
     bool bounds = n->def && (n->def->counts || n->def->bind_length);
     if (!has_open_result(n) || !operands_known(n))
         return;
-    if (!v || !bounds)
-        no_bound(f, n);
+    if (!v || !bounds || !(n->def->counts || node_shape_operand(n)))
+        no_bound(f, n); /* where nothing tells a length, it is the binder that says what is wrong */
     else if (!node_bound(n, &most, f->d))
         f->ok = false;
     else if (most >= 0)
@@ -173,11 +173,12 @@ static Binder *bind_lengths(const Building *w, Arena *a, const LengthBound *boun
 typedef enum Trial { TRIAL_FITS, TRIAL_DIFFERS, TRIAL_NONE } Trial;
 typedef bool TrialFn(Fit *f, const Program *p, const LengthBound *bounds, size_t i);
 
-/* What a program of these lengths says. */
-static Trial try(const Building *w, Fit *f, TrialFn *fn, const LengthBound *bounds, size_t i) {
+/* What a program of these lengths says; `d` hears why there is none. */
+static Trial try(const Building *w, Fit *f, TrialFn *fn, const LengthBound *bounds, size_t i,
+                 Diags *d) {
     FixedShapes *before = shapes_save(w->m);
     Arena *a = arena_scratch(w->m->arena);
-    const Binder *b = bind_lengths(w, a, bounds, w->m->mute);
+    const Binder *b = bind_lengths(w, a, bounds, d);
     bool ok = b && fn(f, b->program, bounds, i);
     arena_free(a);
     shapes_undo(w->m, before);
@@ -188,21 +189,41 @@ static LengthBound *lengths(const Building *w) {
     return arena_copy(w->m->arena, w->bounds, w->n * sizeof *w->bounds);
 }
 
-static bool differs(const Building *w, const Fit *f, Trial t) {
-    const Value *v = w->bounds[0].value;
+/* Behind an error about a model with these lengths. */
+static void tell_lengths(const Building *w, const LengthBound *bounds) {
+    Buf b = buf_new(w->m->arena);
+    for (size_t i = 0; i < w->n; i++)
+        buf_fmt(&b, "%s%lld element%s of '%s'", i ? " and " : "", (long long)bounds[i].length,
+                plural(bounds[i].length), diag_name(w->d, bounds[i].value->name));
+    Str text = buf_as_str(&b);
+    diag_note(w->d, bounds[0].value->loc,
+              "shapes are those with " STR_FMT ", which only a run tells: in C they have to go "
+              "together however many there are",
+              STR_ARG(text));
+}
+
+static bool any_faulty(const Graph *g) {
+    FOR_NODES(n, g)
+    if (n->faulty)
+        return true;
+    return false;
+}
+
+/* Whether these lengths do; else it is told which node is in the way. */
+static bool goes(const Building *w, Fit *f, TrialFn *fn, const LengthBound *bounds, size_t i) {
+    Trial t = try(w, f, fn, bounds, i, w->m->mute);
     if (t == TRIAL_FITS)
+        return true;
+    if (t == TRIAL_NONE) {
+        try(w, f, fn, bounds, i, w->d);
+        tell_lengths(w, bounds);
         return false;
-    if (t == TRIAL_NONE)
-        diag_error(w->d, v->loc,
-                   "C needs the length of '%s' to be fixed: shapes that follow from "
-                   "it do not go together for each",
-                   diag_name(w->d, v->name));
-    else
-        diag_error(w->d, f->odd ? f->odd->loc : LOC_NONE,
-                   "%s computes in another way for each length that only a run tells, which C "
-                   "cannot (%s)",
-                   f->odd ? node_text(f->odd) : "the model", f->why);
-    return true;
+    }
+    fit_find_odd(f);
+    return diag_error(w->d, f->odd ? f->odd->loc : LOC_NONE,
+                      "%s computes in another way for each length that only a run tells, which C "
+                      "cannot (%s)",
+                      f->odd ? node_text(f->odd) : "the model", f->why);
 }
 
 enum { WAYS = 6 };
@@ -219,14 +240,14 @@ static bool learn(const Building *w, Fit *f) {
     for (size_t i = 0; i < w->n; i++) {
         LengthBound *b = lengths(w);
         b[i].length--;
-        if (differs(w, f, try(w, f, fit_learn, b, i)))
+        if (!goes(w, f, fit_learn, b, i))
             return false;
     }
     for (int way = 0; way < WAYS; way++) {
         LengthBound *b = lengths(w);
         for (size_t i = 0; i < w->n; i++)
             b[i].length = tried(b[i].length, way, (int64_t)(i % 3));
-        if (differs(w, f, try(w, f, fit_holds, b, 0)))
+        if (!goes(w, f, fit_holds, b, 0))
             return false;
     }
     return true;
@@ -240,7 +261,7 @@ static int64_t least_length(const Building *w, Fit *f, size_t i) {
     for (; least > 0; least--) {
         LengthBound *b = lengths(w);
         b[i].length = least - 1;
-        if (try(w, f, fit_takes_few, b, i) != TRIAL_FITS)
+        if (try(w, f, fit_takes_few, b, i, w->m->mute) != TRIAL_FITS)
             break;
     }
     return least;
@@ -250,8 +271,11 @@ static Program *build(const Building *w) {
     FixedShapes *before = shapes_save(w->m);
     Arena *a = w->o->arena ? w->o->arena : w->m->arena;
     Binder *b = bind_lengths(w, a, w->bounds, w->d);
-    if (!b)
+    if (!b) {
+        if (any_faulty(w->m->graph)) /* else something is in the way that shapes have no part in */
+            tell_lengths(w, w->bounds);
         return NULL;
+    }
     Fit *f = fit_new(a, b->program);
     shapes_undo(w->m, before);
     if (!learn(w, f))

@@ -235,6 +235,32 @@ static bool dims_fit(const Look *l) {
     return s.ok;
 }
 
+/* A shape with two dimensions that follow from lengths has as many elements as their product. */
+static bool is_product(const Fit *f, const Value *v) {
+    const int64_t *slopes = v && v->id < f->n_values ? f->dims[v->id] : NULL;
+    int open = 0;
+    for (int k = 0; slopes && k < f->types[v->id].rank; k++) {
+        bool any = false;
+        for (size_t i = 0; i < f->n; i++)
+            any = any || slopes[(size_t)k * f->n + i];
+        open += any;
+    }
+    return open > 1;
+}
+
+void fit_find_odd(Fit *f) {
+    FOR_NODES(n, f->program->module->graph) {
+        for (size_t i = 0; i < n->n_out; i++)
+            if (is_product(f, n->out[i])) {
+                f->odd = n;
+                f->why = "two dimensions of its result follow from lengths";
+                return;
+            }
+        if (n == f->odd)
+            return;
+    }
+}
+
 static bool same_zeros(const Fit *f, int x, int y) {
     const int64_t *a = &f->counts[(size_t)x * f->n], *b = &f->counts[(size_t)y * f->n];
     for (size_t i = 0; i < f->n; i++)

@@ -270,7 +270,7 @@ class Bounded(BoundedCase):
                  "in another way for each length"),
                 ([node("Slice", ["rows", "none", "five", "axis0"], ["y"])], [const("none", [0]), const("five", [5])],
                  "its shape is cut, or grows by steps"),
-                ([node("Gather", ["rows", "fifth"], ["y"])], [const("fifth", 4)], "do not go together for each")):
+                ([node("Gather", ["rows", "fifth"], ["y"])], [const("fifth", 4)], "have to go together however many there are")):
             path = self.scratch / "m.onnx"
             onnx.save(self.behind(nodes, constants, F), path)
             done = qxc(path, "-emit=c", "-max-elements=at:8", "-o", self.scratch / "none.c", ok=False)
