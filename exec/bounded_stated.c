@@ -25,11 +25,18 @@ static bool others_are_one(const Node *n, const Value *x, int k) {
     return true;
 }
 
-/* What only a kernel finds out is for the run to say, and what nothing holds against a length. */
+/* What nothing holds against a length. */
 static bool is_open(const Value *v) {
     const OpDef *op = v->def->def;
-    return !op || (value_is_counted(v) && !op->enter) ||
-           (node_shape_operand(v->def) && !op->bind_length);
+    return !op || (node_shape_operand(v->def) && !op->bind_length);
+}
+
+static void set_length(Value *x, int64_t length) {
+    int axis = type_open_axis(x->type);
+    Dim *dims =
+        arena_copy(x->graph->module->arena, x->type.dims, (size_t)x->type.rank * sizeof *dims);
+    dims[axis] = dim_of(length);
+    x->type.dims = dims;
 }
 
 static void follow(const Node *n, Value *x) {
@@ -41,18 +48,32 @@ static void follow(const Node *n, Value *x) {
     int64_t length = from_end(y, k);
     if (length < 0 || (length != 1 && !others_are_one(n, x, k)))
         return;
-    Dim *dims =
-        arena_copy(n->graph->module->arena, x->type.dims, (size_t)x->type.rank * sizeof *dims);
-    dims[axis] = dim_of(length);
-    x->type.dims = dims;
+    set_length(x, length);
+}
+
+/* Results of a node that counts have the same length: what is stated of one holds for all. */
+static void share(const Node *n) {
+    OpCtx c = op_ctx(n, n->graph->module->mute);
+    int64_t length = -1;
+    if (!n->def || !n->def->counts || n->def->enter || n->faulty || !n->def->infer(&c))
+        return;
+    for (size_t i = 0; i < n->n_out && length < 0; i++) {
+        int axis = n->out[i] && type_is_static(n->out[i]->type) ? type_open_axis(c.out[i]) : -1;
+        length = axis >= 0 ? n->out[i]->type.dims[axis].value : -1;
+    }
+    for (size_t i = 0; i < n->n_out && length >= 0; i++)
+        if (n->out[i] && type_open_axis(n->out[i]->type) >= 0)
+            set_length(n->out[i], length);
 }
 
 /* From the last node on, as an operand may be the result of another one of them. */
 static void look_at(Graph *g, void *ctx) {
     (void)ctx;
-    for (Node *n = g->last; n; n = n->prev)
+    for (Node *n = g->last; n; n = n->prev) {
         for (size_t i = 0; is_each(n) && i < n->n_in; i++)
             follow(n, n->in[i]);
+        share(n);
+    }
 }
 
 void lengths_from_results(Module *m) {

@@ -91,7 +91,8 @@ void program_count_output(Binder *b, size_t i, int length) {
 /* How many elements an output has goes out, too. */
 static void count_output(Binder *b, const Graph *g, size_t i) {
     Program *p = b->program;
-    const Counted *c = p->outputs[i] >= 0 ? program_counted(p, g->out[i]) : NULL;
+    bool stated = type_is_static(g->out[i]->type); /* each run is held against that */
+    const Counted *c = p->outputs[i] >= 0 && !stated ? program_counted(p, g->out[i]) : NULL;
     if (c && (p->buffers[c->count].kind == BUF_ARENA || p->buffers[c->count].kind == BUF_OUTPUT))
         program_count_output(b, i, c->count);
 }

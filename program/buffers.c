@@ -184,6 +184,8 @@ int64_t bind_bound(const Binder *b, const Node *n, int64_t most) {
     const LengthBound *bound = binder_bound(b, b->stands_for ? b->stands_for : n);
     if (!bound)
         return most;
+    if (bound->stated)
+        return bound->most < most ? bound->most : most;
     return bound->most < LENGTH_BUILT && most >= LENGTH_BUILT ? LENGTH_BUILT : bound->most;
 }
 

@@ -58,10 +58,11 @@ static bool shape_known(Binder *b, const Node *n, const Value *v) {
     return true;
 }
 
-/* Whatever the model states: its program has room for more elements than there may be. A Loop has
- * looked at it. */
+/* Its program has room for more elements than there may be, but where a bound or the type says how
+ * many are looked at. A Loop has done so. */
 static bool length_known(Binder *b, const Node *n, const Value *v) {
     return !value_is_counted(v) || v->def->def->enter || binder_bound(b, v->def) ||
+           type_is_static(v->type) ||
            bind_unsupported(b, n, "how many elements '%s' has is not known before it runs",
                             diag_name(b->diags, v->name));
 }
@@ -178,18 +179,19 @@ static int told_axis(Type inferred) {
     return 0;
 }
 
-/* The length that the model states of a result where operands decide it: other numbers in these
- * are no run of this model. NULL: it is not so. */
+/* The length that the model states of a result where operands or a kernel decide it: other numbers
+ * are no run of this model. NULL: it is not so. Results of one node have the same length
+ * (lengths_agree). */
 static const LengthBound *stated_length(Binder *b, const Node *n) {
     OpCtx c = op_ctx(n, n->graph->module->mute);
-    bool loops = n->def && n->def->counts && n->def->enter;
+    bool counts = n->def && n->def->counts;
     bool told = n->def && n->def->bind_length && node_shape_operand(n);
-    if ((!loops && !told) || !n->def->infer(&c))
+    if ((!counts && !told) || !n->def->infer(&c))
         return NULL;
     for (size_t i = 0; i < n->n_out; i++) {
         const Value *v = n->out[i];
         if (!v || !type_is_static(v->type) || v->type.rank < 1 ||
-            (loops && type_is_static(c.out[i])))
+            (counts && type_is_static(c.out[i])))
             continue;
         int axis = told_axis(c.out[i]);
         int64_t length = v->type.dims[axis].value;
@@ -198,6 +200,25 @@ static const LengthBound *stated_length(Binder *b, const Node *n) {
         return s;
     }
     return NULL;
+}
+
+/* All that the model states of a node that counts has to be that length: it has one. */
+static bool lengths_agree(Binder *b, const Node *n, const LengthBound *bound) {
+    OpCtx c = op_ctx(n, n->graph->module->mute);
+    if (!bound || !bound->stated || n->def->enter || !n->def->counts || !n->def->infer(&c))
+        return true;
+    for (size_t i = 0; i < n->n_out; i++) {
+        const Value *v = n->out[i];
+        int axis = v ? told_axis(c.out[i]) : 0;
+        if (!v || !type_is_static(v->type) || type_is_static(c.out[i]) ||
+            v->type.dims[axis].value == bound->length)
+            continue;
+        bind_error(b, n, "'%s' is stated to have %lld elements, '%s' %lld: both have as many",
+                   diag_name(b->diags, bound->value->name), (long long)bound->length,
+                   diag_name(b->diags, v->name), (long long)v->type.dims[axis].value);
+        return false;
+    }
+    return true;
 }
 
 static bool bind_length(Binder *b, const Node *n, const LengthBound *bound) {
@@ -216,7 +237,8 @@ static bool bind_bounded(Binder *b, const Node *n) {
     bound = bound ? bound : stated_length(b, n);
     bool told = bound && n->def && n->def->bind_length;
     b->stated = bound && bound->stated ? bound : NULL;
-    bool ok = (!told || bind_length(b, n, bound)) && bind_operator(b, n);
+    bool ok =
+        lengths_agree(b, n, bound) && (!told || bind_length(b, n, bound)) && bind_operator(b, n);
     b->stated = outer;
     const Counted *counted = bound && !told ? program_counted(b->program, bound->value) : NULL;
     if (ok && counted)

@@ -197,6 +197,40 @@ class Bounded(BoundedCase):
             self.check(made, [], [{"n": np.int64(n), **x} for n in right + wrong + right],
                        [OK] + [ERROR_LENGTH] * len(wrong) + [OK], told=False)
 
+    def test_choices_of_a_length_that_the_model_states(self):
+        """A kernel that finds more or fewer ends the run, as an output and where nodes go on; also where a later node states it."""
+        x = RNG.standard_normal((6, 4)).astype(np.float32)
+        for op, go_on in (("NonZero", "Neg"), ("Compress", "Relu"), ("Compress", None), ("Unique", "Neg"),
+                                  ("NonZero", None), ("NonZero", "later")):
+            made = "c" if go_on else "y"
+            picks = {"NonZero": [node("NonZero", ["m"], [made])],
+                     "Compress": [node("Cast", ["m"], ["b"], to=B), node("Compress", ["x", "b"], [made], axis=0)],
+                     "Unique": [node("Unique", ["m"], [made, "first"])]}[op]
+            kind = F if op != "NonZero" else I
+            behind = [node("Neg" if go_on == "later" else go_on, [made], ["y"])] if go_on else []
+            shape = {"NonZero": [1, 3], "Compress": [3, 4], "Unique": [3]}[op]
+            outputs = [("y", kind, shape)] + [("first", I, None)] * (op == "Unique")
+            built = model([*picks, *behind], [("m", F, [6])] + [("x", F, [6, 4])] * (op == "Compress"), outputs)
+            if go_on != "later" and go_on:
+                built.graph.value_info.append(onnx.helper.make_tensor_value_info("c", kind, shape))
+            masks = {3: [1, 0, 2, 0, 3, 0], 4: [1, 0, 2, 4, 3, 0], 2: [0, 0, 1, 2, 0, 0], 0: [0] * 6, 6: [1, 2, 3, 4, 5, 6]}
+            if op == "Unique":
+                masks = {3: [1, 0, 2, 0, 1, 0], 4: [1, 0, 2, 4, 0, 0], 1: [0] * 6, 6: [1, 2, 3, 4, 5, 6]}
+            feeds = [{"m": np.array(masks[n], np.float32), **({"x": x} if op == "Compress" else {})} for n in [3, *masks, 3]]
+            with self.subTest(op=op, go_on=go_on):
+                emitted = self.check(built, [], feeds, [OK if n == 3 else ERROR_LENGTH for n in [3, *masks, 3]], told=False)
+                self.assertFalse([name for _, name, _, _ in emitted.ports if name.endswith("_count")])
+
+    def test_boxes_of_a_number_that_the_model_states(self):
+        made = model([node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["kept"]),
+                      node("Gather", ["kept", "two"], ["which"], axis=1)],
+                     [("boxes", F, [1, 8, 4]), ("scores", F, [1, 1, 8])], [("kept", I, [3, 3]), ("which", I, None)],
+                     [const("most", 8), const("overlap", 0.5, np.float32), const("least", 0.5, np.float32), const("two", [2])])
+        left = np.arange(8, dtype=np.float32)
+        boxes = np.stack([left, left, left + 0.5, left + 0.5], 1)[None]
+        feeds = [{"boxes": boxes, "scores": (np.arange(8) < n).astype(np.float32)[None, None]} for n in (3, 2, 4, 0, 8, 3)]
+        self.check(made, [], feeds, [OK] + [ERROR_LENGTH] * 4 + [OK], told=False)
+
     def test_a_list_of_ones(self):
         made = model([node("ConstantOfShape", ["n"], ["ones"], value=numpy_helper.from_array(np.array([1], np.float32))),
                       node("CumSum", ["ones", "zero"], ["y"])], [("n", I, [1])], [("y", F, None)], [const("zero", 0)])
