@@ -119,8 +119,8 @@ static bool become_const(Settle *s, Value *v, const NpyArray *array, const uint8
         return true; /* samples_open complains */
     if (!sample_convert(v, (ElemType)array->elem, data, bytes, t->count, s->d))
         return false;
-    diag(s->d, DIAG_REMARK, v->loc, "input %s is taken from the data before anything runs: %s",
-         diag_name(s->d, v->name), node_text(s->user[v->id]));
+    diag_remark_once(s->d, v->loc, "input %s is taken from the data before anything runs: %s",
+                     diag_name(s->d, v->name), node_text(s->user[v->id]));
     v->data = t;
     v->type = tensor_type(s->m->arena, t);
     v->kind = VALUE_CONST;

@@ -2,6 +2,7 @@
 
 #include "support/buf.h"
 #include "support/diag_merge.h"
+#include "support/map.h"
 
 enum { DEFAULT_LIMIT = 50, NAME_BYTES = 100 };
 
@@ -34,6 +35,7 @@ struct Diags {
     int merged;         /* warnings that it has counted */
     bool waits;         /* the last message did, for others of its format */
     Loc merged_at;      /* of the last warning, where it is one of many; else nowhere */
+    Map *told;          /* by file and words: remarks that are told once; NULL: none was */
 };
 
 Diags *diags_new(Arena *a, FILE *out, bool color) {
@@ -306,6 +308,24 @@ void diag_warning(Diags *d, Loc at, const char *fmt, ...) {
 }
 void diag_note(Diags *d, Loc at, const char *fmt, ...) {
     FORWARD(DIAG_NOTE);
+}
+
+void diag_remark_once(Diags *d, Loc at, const char *fmt, ...) {
+    const char *file = diags_source_name(d, at.source);
+    Buf words = buf_new(d->arena);
+    va_list ap;
+    buf_fmt(&words, "%s: ", file ? file : "");
+    size_t begin = words.n;
+    va_start(ap, fmt);
+    buf_fmt_v(&words, fmt, ap);
+    va_end(ap);
+    d->told = d->told ? d->told : map_new(d->arena);
+    if (map_get(d->told, buf_as_str(&words)))
+        return;
+    d->suppressed = false;
+    if (is_shown(d, DIAG_REMARK))
+        map_set(d->told, buf_as_str(&words), d);
+    diag(d, DIAG_REMARK, at, "%s", words.p + begin);
 }
 
 bool diags_shows_notes(const Diags *d) {

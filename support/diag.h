@@ -54,6 +54,9 @@ void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap);
 bool diag_error(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_warning(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_note(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* A remark about a model, in whatever step it comes up again: told once in the same words of the
+ * same file. */
+void diag_remark_once(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* A note "did you mean 'x'?" to the message before, when one of the candidates is close to `word`,
  * or has it as a part: "conv_2" of "/conv_2/Conv". A word with the sign of a value or quantization
  * is meant without, and told with it. None is looked at when that message was not shown. */

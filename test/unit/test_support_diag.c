@@ -206,6 +206,28 @@ static void test_records(void **state) {
     assert_string_equal(printed(f), "");
 }
 
+/* Once in the same words of one file, by whatever number that was read; what nobody saw is told. */
+static void test_remark_once(void **state) {
+    Fixture *f = *state;
+    const char *text = "one\n";
+    uint32_t s = diags_source(f->d, "a.qir", str_from(text));
+    uint32_t again = diags_source(f->d, "a.qir", str_from(text));
+    uint32_t other = diags_source(f->d, "b.qir", str_from(text));
+    diags_quiet(f->d, true);
+    diag_remark_once(f->d, loc(s, text, "one"), "%s goes", "x");
+    assert_string_equal(printed(f), "");
+    diags_quiet(f->d, false);
+    diag_remark_once(f->d, loc(s, text, "one"), "%s goes", "x");
+    assert_string_equal(printed(f), "a.qir:1:1: remark: x goes\none\n^~~\n");
+    diag_remark_once(f->d, loc(s, text, "one"), "%s goes", "x");
+    diag_remark_once(f->d, loc(again, text, "one"), "%s goes", "x");
+    assert_string_equal(printed(f), "");
+    diag_remark_once(f->d, loc(s, text, "one"), "%s goes", "y");
+    assert_string_equal(printed(f), "a.qir:1:1: remark: y goes\none\n^~~\n");
+    diag_remark_once(f->d, loc(other, text, "one"), "%s goes", "x");
+    assert_string_equal(printed(f), "b.qir:1:1: remark: x goes\none\n^~~\n");
+}
+
 /* Warnings of one format: many have one line and a number, a few are told, what is not alike is. */
 static void test_merge(void **state) {
     Fixture *f = *state;
@@ -309,6 +331,7 @@ int main(void) {
         TEST(test_limit_and_quiet),
         TEST(test_did_you_mean),
         TEST(test_records),
+        TEST(test_remark_once),
         TEST(test_merge),
         TEST(test_merge_note_apart),
         TEST(test_merge_limit),
