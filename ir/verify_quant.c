@@ -93,8 +93,8 @@ static bool verify_axes(const Quant *q, Loc at, Diags *d) {
     for (int i = 0; i < q->n_axes; i++) {
         if (q->axis[i] < 0)
             return diag_error(d, at, "axis %d is negative", q->axis[i]);
-        if (q->block[i] < 1)
-            return diag_error(d, at, "a block has 1 element or more");
+        if (q->block[i] < 1 || q->block[i] > INT32_MAX) /* of which kernels make an int32 */
+            return diag_error(d, at, "a block has 1 to 2147483647 elements");
         for (int k = 0; k < i; k++)
             if (q->axis[k] == q->axis[i])
                 return diag_error(d, at, "axis %d stands twice", q->axis[i]);

@@ -35,7 +35,7 @@ static bool read_axis(Reader *r, Quant *q, const Val *v) {
         return error_at(r, v->at, "at most %d axes", MAX_RANK);
     for (size_t i = 0; i < n; i++) {
         if (axes[i] < 0 || axes[i] > INT32_MAX) {
-            error_at(r, v->at, "an axis is 0 or more");
+            error_at(r, v->at, "an axis is a number from 0 to 2147483647");
             suggest_point(r, q);
             return false;
         }
@@ -49,8 +49,8 @@ static bool read_block(Reader *r, const Val *v, const int64_t **blocks, size_t *
     if (!val_ints(r, v, "a block size", blocks, n))
         return false;
     for (size_t i = 0; i < *n; i++)
-        if ((*blocks)[i] < 1)
-            return error_at(r, v->at, "a block has 1 element or more");
+        if ((*blocks)[i] < 1 || (*blocks)[i] > INT32_MAX)
+            return error_at(r, v->at, "a block has 1 to 2147483647 elements");
     return true;
 }
 
