@@ -155,9 +155,24 @@ static void extend(Arena *a, Provenance *p, Provenance with, const char *by) {
     p->by = str_from(by);
 }
 
+/* The innermost call that both stand in. */
+static const Node *common_call(const Node *x, const Node *y) {
+    for (; x; x = x->within)
+        for (const Node *k = y; k; k = k->within)
+            if (k == x)
+                return x;
+    return NULL;
+}
+
+/* What nodes inside and outside of a call have become stands outside. */
 static void stand_with(Node *made, const Node *source) {
-    if (source && !made->within)
+    if (!source)
+        return;
+    bool first = !names_node(&made->from);
+    if (first && !made->within)
         made->within = source->within;
+    else if (!first)
+        made->within = common_call(made->within, source->within);
 }
 
 void node_from(Node *made, const Node *source, const char *by) {

@@ -55,13 +55,26 @@ static void close(Node *call, Node *end, UniqueNames *names) {
     node_insert_after(call, end);
 }
 
-void enclose_call(Node *call, UniqueNames *names, const char *by) {
+/* The call without its operands and results. */
+static Node *record(const Node *call) {
     Node *kept = node_like(call->graph, call);
     kept->name = call->name;
     kept->within = call->within;
     kept->attrs = call->attrs;
     kept->n_attrs = call->n_attrs;
+    return kept;
+}
+
+void enclose_call(Node *call, UniqueNames *names, const char *by) {
+    Node *kept = record(call);
     open(call, border(call, kept, "CallBegin", call->n_in, by), names);
     close(call, border(call, kept, "CallEnd", call->n_out, by), names);
+    call->within = kept;
+}
+
+void name_call(Node *call) {
+    Node *kept = record(call);
+    for (size_t i = 0; i < call->n_out; i++)
+        kept->out[i] = call->out[i];
     call->within = kept;
 }

@@ -205,6 +205,8 @@ static void enclose(const Inliner *in, Node *call, const Function *f, const Acti
     bool own = is_composite(in, f) && !(at && is_composite(in, at->path.f));
     if (own && what->encloses && what->encloses(what->ctx, f))
         enclose_call(call, in->clone.names, what->by);
+    else if (own)
+        name_call(call);
 }
 
 static void inline_graph(Inliner *in, Graph *g, const Active *at);

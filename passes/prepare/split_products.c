@@ -219,6 +219,8 @@ static void split_graph(Graph *g, void *ctx) {
         s->any = true;
         if (s->stays && s->c->keeps_calls && target_has_domain(s->c->target, n->domain))
             enclose_call(n, e->b.names, s->by);
+        else
+            name_call(n);
         expand_at(e, n);
         (node_is_attention(n) ? split_attention : split_matmul)(e);
         expand_end(e);

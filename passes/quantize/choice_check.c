@@ -2,6 +2,7 @@
  */
 #include "passes/quantize/choice.h"
 #include "ir/provenance.h"
+#include "passes/library.h"
 
 typedef struct Search { /* of one rule */
     const SchemeRule *rule;
@@ -142,10 +143,11 @@ static void look_between(Value *v, void *ctx) {
     }
 }
 
-/* A name in ONNX's own domain that no opset of it has. */
+/* A name that no opset of ONNX has, and no operator of onnxruntime that is run or read. */
 static bool unknown_op(const PassContext *c, const SchemeRule *r) {
     Str op = str_from(r->pattern);
-    if (r->of != SCHEME_OP || strpbrk(r->pattern, "*?:") || op_find(STR(""), op))
+    if (r->of != SCHEME_OP || strpbrk(r->pattern, "*?:") || op_find(STR(""), op) ||
+        library_find(c->library, STR("com.microsoft"), op))
         return false;
     for (size_t i = 0; i < onnx_schema_count(); i++)
         if (str_is(op, onnx_schema_at(i)->name))
