@@ -26,7 +26,7 @@ static void print_number(double v, const char *fmt) {
 static void drop_cut(Comparison *c, const Uses *a, const Uses *b) {
     size_t kept = 0;
     for (size_t i = 0; i < c->n; i++)
-        if (c->rows[i].is_output ||
+        if (c->rows[i].is_output || c->rows[i].stands_in ||
             !(is_cut_by_clamp(a, c->rows[i].a) || is_cut_by_clamp(b, c->rows[i].b)))
             c->rows[kept++] = c->rows[i];
     c->n = kept;
@@ -75,7 +75,8 @@ static void print_rows(Session *s, const Comparison *c, const Comparison *weight
 
 /* ---- JSON ---- */
 
-/* JSON has no infinities and no NaN: null, and what is meant follows from max_error. */
+/* JSON has no infinities and no NaN: null, and what is meant follows from max_error; without elements nothing was
+ * compared. */
 static void print_field(const char *key, double v) {
     if (isfinite(v))
         printf(", \"%s\": %.9g", key, v);
@@ -89,6 +90,8 @@ static void print_json_row(Arena *a, const CompareRow *r, bool of_value) {
     if (of_value)
         printf(", \"output\": %s", r->is_output ? "true" : "false");
     printf(", \"elements\": %zu", r->count);
+    if (r->unlike)
+        printf(", \"samples_unlike\": %zu", r->unlike);
     print_field("sqnr_db", r->sqnr);
     print_field("max_error", r->max_abs);
     print_field("cosine", r->cosine);
@@ -114,9 +117,9 @@ static void print_json(Session *s, const Comparison *c, const Comparison *weight
 }
 
 static bool passes(Session *s, const CompareRow *r, double least) {
-    return r->sqnr >= least || (r->unlike && !r->count) || /* what stands for it is looked at */
-           diag_error(s->d, LOC_NONE, "output %s has %.2f dB, less than the %g asked for",
-                      diag_name(s->d, r->name), r->sqnr, least);
+    return r->sqnr >= least ||
+           diag_error(s->d, LOC_NONE, "%s %s has %.2f dB, less than the %g asked for",
+                      r->is_output ? "output" : "value", diag_name(s->d, r->name), r->sqnr, least);
 }
 
 /* Exit 4 when an output is worse than asked for. */
@@ -132,7 +135,7 @@ static ExitCode gate(Session *s, const Comparison *c) {
     ExitCode code = EXIT_DONE;
     size_t compared = 0;
     for (size_t i = 0; i < c->n; i++)
-        compared += c->rows[i].is_output && c->rows[i].count;
+        compared += compare_judges(c, &c->rows[i]) && c->rows[i].count;
     if (c->unmeasured) {
         diag_error(
             s->d, LOC_NONE,
@@ -142,8 +145,16 @@ static ExitCode gate(Session *s, const Comparison *c) {
         return EXIT_WRONG;
     }
     for (size_t i = 0; i < c->n; i++)
-        if (c->rows[i].is_output && !passes(s, &c->rows[i], least))
+        if (compare_judges(c, &c->rows[i]) && !passes(s, &c->rows[i], least))
             code = EXIT_MISSED;
+    if (c->unseen) {
+        diag_error(
+            s->d, LOC_NONE,
+            "in %zu of %zu samples output %s is of other elements in the second model, and no "
+            "number says what that costs",
+            c->unseen_in, c->samples, diag_name(s->d, c->unseen->name));
+        code = EXIT_MISSED;
+    }
     if (!compared && c->n && code == EXIT_DONE) {
         diag_error(s->d, LOC_NONE, "-min-sqnr: no output has an element to compare");
         return EXIT_WRONG;

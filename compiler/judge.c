@@ -19,6 +19,16 @@ static void unmeasured_behind(const Judge *j, const Value *v, Judged *out, Diags
     out->advice = "-keep=NODE leaves it float";
 }
 
+static void unseen(const Judge *j, const Comparison *c, Judged *out, Diags *d) {
+    out->sqnr = -INFINITY;
+    out->unmeasured =
+        arena_strf(j->arena,
+                   "in %zu of %zu samples output %s is of other elements than in the float model",
+                   c->unseen_in, c->samples, judge_value_text(j->arena, c->unseen, d))
+            .s;
+    out->advice = "-keep=NODE leaves float what they are chosen by";
+}
+
 /* Nor does a gate hold for an output that has no number to be compared with. */
 static void add_output(const Judge *j, const CompareRow *r, Judged *out, Diags *d) {
     out->sqnr = fmin(out->sqnr, r->sqnr);
@@ -46,12 +56,15 @@ bool judge_outputs(const Judge *j, Module *a, Module *b, Comparison *c, Judged *
                           "%severy third sample is held back to judge by: these are too few",
                           j->options);
     for (size_t i = 0; i < c->n; i++)
-        if (c->rows[i].is_output && c->rows[i].count) {
+        if (compare_judges(c, &c->rows[i]) && c->rows[i].count) {
             add_output(j, &c->rows[i], out, d);
             measured++;
         }
     if (c->unmeasured)
         unmeasured_behind(j, c->unmeasured, out, d);
+    else if (c->unseen)
+        unseen(j, c, out, d);
+    measured += c->unseen != NULL;
     return measured || !a->graph->n_out ||
            diag_error(d, LOC_NONE, "%snothing that can be computed here is left to measure",
                       j->options);

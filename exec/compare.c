@@ -115,8 +115,10 @@ static bool pair_outputs(const Side *p, const Side *q, Comparison *out, Diags *d
         const Value *x = a->graph->out[i], *y = map_get(namesakes, x->name);
         if (!y)
             y = b->graph->out[i];
-        if (is_left_out(p, x))
+        if (is_left_out(p, x)) {
+            out->in_part = true;
             continue;
+        }
         if (is_left_out(q, y))
             return diag_error(d, x->loc, "output %s cannot be computed in the second model",
                               diag_name(d, x->name));
@@ -138,14 +140,14 @@ static const bool *set_apart(const Side *s) {
     return apart;
 }
 
-/* By value id: what a node reads that is set apart, and none makes. How far conditions are from
- * each other is no number. */
+/* By value id: floats that a node reads that is set apart, and none makes. How far conditions and
+ * indices are from each other is no number. */
 static const bool *stand_ins(Arena *a, const Side *s) {
     bool *read = NEW_ARRAY(a, bool, s->module->n_values);
     FOR_NODES(n, s->module->graph)
     for (size_t i = 0; s->apart[n->id] && i < n->n_in; i++) {
         const Value *v = n->in[i];
-        if (v && v->type.elem != ELEM_BOOL)
+        if (v && elem_is_float(type_real_elem(v->type)))
             read[v->id] = v->kind != VALUE_NODE || v->graph->owner || !s->apart[v->def->id];
     }
     return read;
@@ -160,7 +162,7 @@ static bool pair_values(const Side *a, const Side *b, Comparison *out, Diags *d)
         const Value *x = a->values[i], *y = map_get(names, x->name);
         if (y && map_get(outputs, x->name) != x && may_fit(x, y))
             out->rows[out->n++] =
-                (CompareRow){.name = x->name, .a = x, .b = y, .is_output = stands_in[x->id]};
+                (CompareRow){.name = x->name, .a = x, .b = y, .stands_in = stands_in[x->id]};
     }
     return pair_outputs(a, b, out, d);
 }
@@ -349,7 +351,7 @@ static bool chose_alike(const Side *a, const Side *b, const Comparison *c, Reals
         if (!value_is_counted(row->a))
             continue;
         ptrdiff_t n = load_value(a, b, row, r);
-        if (n < 0 || (!elem_is_float(row->a->type.elem) &&
+        if (n < 0 || (n > 0 && !elem_is_float(row->a->type.elem) &&
                       memcmp(r->x, r->y, (size_t)n * sizeof *r->x) != 0))
             return false;
     }
@@ -373,8 +375,22 @@ static void finish(CompareRow *row, const ErrorSums *sums) {
     if (row->count || !row->unlike)
         return;
     row->sqnr = -INFINITY;
-    row->max_abs = NAN;
-    row->cosine = 0;
+    row->max_abs = row->cosine = NAN;
+}
+
+bool compare_judges(const Comparison *c, const CompareRow *r) {
+    return r->is_output ? r->count || !r->unlike : r->stands_in && c->in_part && r->count;
+}
+
+static void find_unseen(Comparison *c) {
+    bool stands = false;
+    for (size_t i = 0; i < c->n; i++) {
+        stands = stands || (c->rows[i].stands_in && c->rows[i].count);
+        if (c->rows[i].is_output && c->rows[i].unlike)
+            c->unseen = c->rows[i].b, c->unseen_in = c->rows[i].unlike;
+    }
+    c->in_part = c->in_part || c->unseen;
+    c->unseen = stands ? NULL : c->unseen;
 }
 
 static bool run_both(Pair *p, Comparison *c, Arena *arena) {
@@ -393,6 +409,7 @@ static bool run_both(Pair *p, Comparison *c, Arena *arena) {
             c->rows[kept++] = c->rows[i];
         }
     c->n = kept;
+    find_unseen(c);
     return !p->failed && samples_ok(p->a.samples) && (p->shared || samples_ok(p->b.samples));
 }
 

@@ -30,8 +30,8 @@ bool is_cut_by_clamp(const Uses *uses, const Value *v);
 typedef struct CompareRow {
     Str name;
     const Value *a, *b;
-    bool is_output; /* of the model, or what another number stands for: what is left out, or follows
-                       from a choice, reads it */
+    bool is_output; /* of the model */
+    bool stands_in; /* a float that is read by what is left out, or follows from a choice */
     size_t count;   /* elements compared, all samples */
     size_t unlike;  /* samples in which a and b chose other elements, which are not compared */
     double sqnr;    /* 20 log10(|x| / |x - y|) in dB; INFINITY where equal */
@@ -53,7 +53,15 @@ typedef struct Comparison {
     const Value *folded; /* of weights, the first of b that took in other nodes: no constant of a
                             has its numbers */
     size_t n_folded;
+    bool in_part; /* an output is left out, or chosen otherwise in a sample: what it is made of
+                     stands for it */
+    const Value *unseen; /* of b, an output for which, there, no number stands; NULL: none */
+    size_t unseen_in;    /* samples */
 } Comparison;
+
+/* Whether the row says how good the model is: outputs do, and where that is in part, what stands in
+ * for them. */
+bool compare_judges(const Comparison *c, const CompareRow *r);
 
 /* The samples to compare on: of files, or without any `random` > 0 made up for the first model,
  * which the second gets as the same real numbers. */

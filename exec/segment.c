@@ -2,6 +2,7 @@
  * copies of them. What quantizes with parameters of its own (uint8q<dynamic>) is in each program
  * that reads its result: they are known only there. See exec/evaluator.h. */
 #include "exec/evaluator.h"
+#include "ir/bound.h"
 
 /* A value of the model, and what it is in a segment. */
 typedef struct Pair {
@@ -199,6 +200,13 @@ static bool in_segment(const Evaluator *e, const Segment *s, const Node *n) {
     return false;
 }
 
+/* Whether how long it is has to be looked at (evaluator_made). */
+static bool is_bounded(const Evaluator *e, const Value *v) {
+    int64_t most;
+    return v->def && type_open_axis(v->type) >= 0 &&
+           (!node_bound(v->def, &most, e->module->mute) || most >= 0);
+}
+
 /* Whether somebody else wants the value. */
 static bool is_read(const Evaluator *e, const Segment *s, const Value *v) {
     const Use *use;
@@ -206,7 +214,7 @@ static bool is_read(const Evaluator *e, const Segment *s, const Value *v) {
     for (size_t i = 0; i < n; i++)
         if (!use[i].node || !in_segment(e, s, use[i].node))
             return true;
-    return e->options.keep_all || e->observer;
+    return e->options.keep_all || e->observer || is_bounded(e, v);
 }
 
 /* What a run looks at: what comes in, what was computed and is a constant here, what goes out. */
