@@ -112,12 +112,16 @@ static int64_t spread(Trace *t, const OpDef *op, const Node *n, const Value *y) 
     return axis_step(many, axis) * (many.dims[axis].value / MANY);
 }
 
+static bool is_apart(const OpDef *op, const OpCtx *c, size_t i, size_t result) {
+    return op->slices && op->slices(c, i, 0, result) == SLICES_APART;
+}
+
 static int64_t trace_result(Trace *t, const OpDef *op, const OpCtx *c, size_t result) {
     const Node *n = c->node;
     Where to = {.axis = -1};
     bool any = false, shaped = false, dynamic = false;
     for (size_t i = 0; i < c->n_in; i++) {
-        if (!c->in[i] || state_of(t, c->in[i]) <= 0)
+        if (!c->in[i] || state_of(t, c->in[i]) <= 0 || is_apart(op, c, i, result))
             continue;
         any = true;
         dynamic |= c->in[i]->type.quant && c->in[i]->type.quant->kind == QUANT_DYNAMIC;
@@ -127,7 +131,7 @@ static int64_t trace_result(Trace *t, const OpDef *op, const OpCtx *c, size_t re
             return lose(t, n, BATCH_MIXED, "mixes what stands along it");
     }
     for (size_t i = 0; i < c->n_in; i++) {
-        if (!c->in[i] || state_of(t, c->in[i]) != LOST)
+        if (!c->in[i] || state_of(t, c->in[i]) != LOST || is_apart(op, c, i, result))
             continue;
         shaped |= says_shape(op, i);
         if (!says_shape(op, i) && !takes_constant(t, op, c, i, result, to))

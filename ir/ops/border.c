@@ -21,7 +21,7 @@ static bool infer(OpCtx *c) {
 
 static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
     (void)c;
-    return i == result ? axis : -1;
+    return i == result ? axis : SLICES_APART;
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {

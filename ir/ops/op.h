@@ -243,6 +243,9 @@ typedef enum Conversion {
 /* What kind of network an operator is typical of. */
 typedef enum Family { FAMILY_NONE, FAMILY_CONVOLUTION, FAMILY_SEQUENCE } Family;
 
+/* Of OpDef.slices. */
+enum { SLICES_APART = -2 };
+
 typedef struct OpDef {
     const char *domain, *name;
     int since_in_onnx; /* onnxruntime has the operator, as it is from this opset of ONNX on, at all
@@ -333,7 +336,7 @@ typedef struct OpDef {
     bool (*own_form)(const Node *n);
     /* Which axis of result `result` the axis of operand i becomes, where each slice there is
      * computed from that slice of the operands that have the axis, and all slices alike, wherever
-     * they stand; -1: they are mixed. NULL: what broadcasts (op_broadcast) keeps all axes, data
+     * they stand; -1: they are mixed; SLICES_APART: the result is not made of operand i. NULL: what broadcasts (op_broadcast) keeps all axes, data
      * movers those of operand 0 that `move.axis` keeps, others none. Shapes are static. */
     int (*slices)(const OpCtx *c, size_t i, int axis, size_t result);
     bool flat;       /* result 0 has the elements of operand 0, in their order (Reshape) */

@@ -31,13 +31,13 @@ CORTEX = ("m0", "m3", "m4", "m7", "m33", "m55")
 ROUNDINGS = {"exact": (), "single": (), "double": (), "shift": ("-pow2",)}
 
 
-def one_conv(file, groups):
+def one_conv(file, groups, size=3):
     """Tables of 16 entries, half a tile; a depthwise Conv where there are as many groups as channels."""
     random = np.random.RandomState(3)
     channels = groups if groups > 1 else 3
-    shape = (16, channels // groups, 3, 3)
+    shape = (16, channels // groups, size, size)
     graph = helper.make_graph(
-        [helper.make_node("Conv", ["x", "w"], ["y"], group=groups, pads=[1, 1, 1, 1])], "g",
+        [helper.make_node("Conv", ["x", "w"], ["y"], group=groups, pads=[size // 2] * 4)], "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, channels, 8, 8))],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 16, 8, 8))],
         [numpy_helper.from_array(random.randn(*shape).astype(np.float32), "w")])
@@ -138,6 +138,17 @@ class Lint(OracleCase):
         for rounding in ROUNDINGS:
             self.compile_optimised(model, model.with_suffix(".npz"), rounding, ("gcc", "g++"),
                                    ("native", "icelake") if rounding == "exact" else ("avx2", "icelake"))
+
+    def test_warnings_of_wide_windows(self):
+        """Of a depthwise Conv, without micro-kernels: gcc knows how many channels there are."""
+        self.need("arm-none-eabi-gcc")
+        model, source = self.scratch / "wide.onnx", self.scratch / "wide.c"
+        one_conv(model, 16, 5)
+        qxc(model, f"-calib={model.with_suffix('.npz')}", "-emit=c", "-integer-only", "-no-sync", "-quiet", "-o", source)
+        for level in ("-Os", "-O2", "-O3"):
+            for compiler in (("gcc", "-U__SSE2__"), ("arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m0"), ("arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m3")):
+                with self.subTest(level=level, compiler=compiler):
+                    compile_c(*compiler, "-std=c99", level, *WARNINGS, "-c", "-o", "/dev/null", source)
 
     def test_warnings_of_many_operators(self):
         model = self.scratch / "many.onnx"
