@@ -75,8 +75,8 @@ static void print_rows(Session *s, const Comparison *c, const Comparison *weight
 
 /* ---- JSON ---- */
 
-/* JSON has no infinities and no NaN: null, and what is meant follows from max_error; without elements nothing was
- * compared. */
+/* JSON has no infinities and no NaN: null, and what is meant follows from max_error; without
+ * elements nothing was compared. */
 static void print_field(const char *key, double v) {
     if (isfinite(v))
         printf(", \"%s\": %.9g", key, v);
