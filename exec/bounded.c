@@ -165,6 +165,7 @@ static Binder *bind_lengths(const Building *w, Arena *a, const LengthBound *boun
     o.bounds = bounds;
     o.n_bounds = w->n;
     o.any_length = true;
+    o.shorter = bounds != w->bounds;
     for (size_t i = 0; i < w->n; i++)
         set_length(w->m, &bounds[i]);
     return program_bind(w->m, &o, d);

@@ -170,10 +170,6 @@ int bind_counted(Binder *b, const Node *n, size_t i, ElemType e, Counted of) {
     Program *p = b->program;
     of.buffer = bind_temp(b, e, of.most);
     if (i < n->n_out && n->out[i]) {
-        size_t stated;
-        if (type_count(n->out[i]->type, &stated) && stated > of.most)
-            bind_error(b, n, "'%s' is stated as %s, of more elements than there can be",
-                       diag_name(b->diags, n->out[i]->name), type_text(b->arena, n->out[i]->type));
         bind_is(b, of.buffer, n->out[i]);
         ARENA_PUSH(b->arena, p->counted, p->n_counted, p->cap_counted, of);
     }
@@ -185,7 +181,7 @@ int64_t bind_bound(const Binder *b, const Node *n, int64_t most) {
     if (!bound)
         return most;
     if (bound->stated)
-        return bound->most < most ? bound->most : most;
+        return bound->most;
     return bound->most < LENGTH_BUILT && most >= LENGTH_BUILT ? LENGTH_BUILT : bound->most;
 }
 

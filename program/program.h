@@ -251,6 +251,7 @@ typedef struct ProgramOptions {
     const LengthBound *bounds; /* of lengths that only a run can tell */
     size_t n_bounds;
     bool any_length; /* what a node computes with may not follow from how long its operands are */
+    bool shorter;    /* lengths are less than they can be: a result may be stated to have more */
 } ProgramOptions;
 
 /* ---- the binder: what an operator's bind function writes with ---- */
@@ -287,7 +288,7 @@ void bind_is(Binder *b, int buffer, const Value *v);
  * how many elements it has: `of.most`, `of.axis` and `of.count`, a bind_temp. */
 int bind_counted(Binder *b, const Node *n, size_t i, ElemType e, Counted of);
 /* The length for which there is room along the open axis of the node's results, `most` where that
- * is not bounded. */
+ * is neither bounded nor stated. */
 int64_t bind_bound(const Binder *b, const Node *n, int64_t most);
 /* Arena bytes that live during the next call only. */
 int bind_scratch(Binder *b, ElemType e, size_t count);

@@ -180,7 +180,7 @@ static int told_axis(Type inferred) {
 }
 
 /* The length that the model states of a result where operands or a kernel decide it: other numbers
- * are no run of this model. NULL: it is not so. Results of one node have the same length
+ * are no run of this model. NULL: it is not so. All that is stated is held against it
  * (lengths_agree). */
 static const LengthBound *stated_length(Binder *b, const Node *n) {
     OpCtx c = op_ctx(n, n->graph->module->mute);
@@ -221,6 +221,19 @@ static bool lengths_agree(Binder *b, const Node *n, const LengthBound *bound) {
     return true;
 }
 
+/* Of lengths below the largest operands may have too few elements: no run is right then. */
+static bool can_be_stated(Binder *b, const Node *n, const LengthBound *bound) {
+    OpCtx c = op_ctx(n, b->diags);
+    bool counts = bound && bound->stated && n->def->counts && !n->def->enter && n->def->longest;
+    int64_t most = counts && !b->options.shorter ? n->def->longest(&c) : -1;
+    if (most < 0 || bound->length <= most)
+        return true;
+    const Value *v = bound->value;
+    bind_error(b, n, "'%s' is stated as %s, of more elements than there can be",
+               diag_name(b->diags, v->name), type_text(b->arena, v->type));
+    return false;
+}
+
 static bool bind_length(Binder *b, const Node *n, const LengthBound *bound) {
     int length = bind_temp(b, ELEM_INT64, 1);
     OpCtx c = op_ctx(n, b->diags);
@@ -237,8 +250,8 @@ static bool bind_bounded(Binder *b, const Node *n) {
     bound = bound ? bound : stated_length(b, n);
     bool told = bound && n->def && n->def->bind_length;
     b->stated = bound && bound->stated ? bound : NULL;
-    bool ok =
-        lengths_agree(b, n, bound) && (!told || bind_length(b, n, bound)) && bind_operator(b, n);
+    bool ok = lengths_agree(b, n, bound) && can_be_stated(b, n, bound) &&
+              (!told || bind_length(b, n, bound)) && bind_operator(b, n);
     b->stated = outer;
     const Counted *counted = bound && !told ? program_counted(b->program, bound->value) : NULL;
     if (ok && counted)

@@ -221,6 +221,16 @@ class Bounded(BoundedCase):
                 emitted = self.check(built, [], feeds, [OK if n == 3 else ERROR_LENGTH for n in [3, *masks, 3]], told=False)
                 self.assertFalse([name for _, name, _, _ in emitted.ports if name.endswith("_count")])
 
+    def test_a_stated_number_of_choices_among_what_was_chosen(self):
+        """C is built for fewer elements, too, than the ones that are stated, and takes no run with so few."""
+        made = model([node("Compress", ["x", "b"], ["c"], axis=0), node("Cast", ["c"], ["g"], to=B),
+                      node("Compress", ["c", "g"], ["d"], axis=0), node("Neg", ["d"], ["y"])],
+                     [("x", F, [8]), ("b", B, [8])], [("d", F, [3]), ("y", F, None), ("c", F, None)])
+        x = np.array([0, 1, 2, 0, 3, 4, 0, 5], np.float32)
+        masks = ([1, 1, 1, 1, 1, 0, 0, 0], [1] * 8, [0, 1, 1, 0, 1, 0, 0, 0], [0, 1, 0, 0, 1, 0, 0, 0], [0] * 8, [0, 1, 1, 0, 0, 0, 1, 1])
+        feeds = [{"x": x, "b": np.array(mask, bool)} for mask in masks]
+        self.check(made, ["c:8"], feeds, [OK, ERROR_LENGTH, OK, ERROR_LENGTH, ERROR_LENGTH, OK], told=False)
+
     def test_boxes_of_a_number_that_the_model_states(self):
         made = model([node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["kept"]),
                       node("Gather", ["kept", "two"], ["which"], axis=1)],
