@@ -51,18 +51,43 @@ static void follow(const Node *n, Value *x) {
     set_length(x, length);
 }
 
-/* Results of a node that counts have the same length: what is stated of one holds for all. */
+/* A stand-in for x that leaves no dimension open. */
+static Value *of_fixed_shape(Arena *a, const Value *x) {
+    Value *v = arena_copy(a, x, sizeof *x);
+    Dim *dims = arena_copy(a, x->type.dims, (size_t)x->type.rank * sizeof *dims);
+    for (int i = 0; i < x->type.rank; i++)
+        dims[i] = dims[i].value < 0 ? dim_of(1) : dims[i];
+    v->type.dims = dims;
+    return v;
+}
+
+/* The node with operands of fixed shape: results that are open all the same are as long as it
+ * finds (Unique: all but the inverse indices, which are as many as the operand has elements). */
+static const Node *with_fixed_operands(const Node *n) {
+    Arena *a = n->graph->module->arena;
+    Node *s = arena_copy(a, n, sizeof *n);
+    s->in = arena_copy(a, n->in, n->n_in * sizeof *n->in);
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && n->in[i]->type.kind == TYPE_TENSOR && n->in[i]->type.rank > 0)
+            s->in[i] = of_fixed_shape(a, n->in[i]);
+    return s;
+}
+
+/* Results that are as long as the node finds have one length: what is stated of one of them holds
+ * for all. */
 static void share(const Node *n) {
-    OpCtx c = op_ctx(n, n->graph->module->mute);
     int64_t length = -1;
-    if (!n->def || !n->def->counts || n->def->enter || n->faulty || !n->def->infer(&c))
+    if (!n->def || !n->def->counts || n->def->enter || n->faulty)
+        return;
+    OpCtx c = op_ctx(with_fixed_operands(n), n->graph->module->mute);
+    if (!n->def->infer(&c))
         return;
     for (size_t i = 0; i < n->n_out && length < 0; i++) {
         int axis = n->out[i] && type_is_static(n->out[i]->type) ? type_open_axis(c.out[i]) : -1;
         length = axis >= 0 ? n->out[i]->type.dims[axis].value : -1;
     }
     for (size_t i = 0; i < n->n_out && length >= 0; i++)
-        if (n->out[i] && type_open_axis(n->out[i]->type) >= 0)
+        if (n->out[i] && type_open_axis(c.out[i]) >= 0 && type_open_axis(n->out[i]->type) >= 0)
             set_length(n->out[i], length);
 }
 

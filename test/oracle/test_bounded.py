@@ -231,6 +231,23 @@ class Bounded(BoundedCase):
         feeds = [{"x": x, "b": np.array(mask, bool)} for mask in masks]
         self.check(made, ["c:8"], feeds, [OK, ERROR_LENGTH, OK, ERROR_LENGTH, ERROR_LENGTH, OK], told=False)
 
+    def test_a_stated_number_of_different_elements_of_what_was_chosen(self):
+        """The inverse indices are as many as were chosen, not as there are different ones."""
+        x = np.array([5, 7, 5, 6, 7, 5], np.float32)
+        masks = ([1] * 6, [1, 1, 0, 1, 0, 0], [0, 1, 1, 1, 1, 0], [1, 1, 1, 0, 1, 1], [0] * 6, [1] * 6)
+        feeds = [{"x": x, "b": np.array(mask, bool)} for mask in masks]
+        statuses = [OK, OK, OK, ERROR_LENGTH, ERROR_LENGTH, OK]
+        for go_on in (False, True):
+            results = ["y", "first", "inv"] if not go_on else ["u", "first", "inv"]
+            made = model([node("Compress", ["x", "b"], ["c"], axis=0), node("Unique", ["c"], results),
+                          *([node("Neg", ["u"], ["y"])] if go_on else [])],
+                         [("x", F, [6]), ("b", B, [6])], [("y", F, [3]), *([] if go_on else [("inv", I, None), ("first", I, None)])])
+            with self.subTest(go_on=go_on):
+                emitted = self.check(made, ["c:6"], feeds, statuses, told=False)
+                counts = [o["inv_count"][0] for _, o in emitted.run(feeds[:3])] if not go_on else []
+                self.assertEqual(counts, [6, 3, 4][:len(counts)])
+                self.assertNotIn("first_count", [name for _, name, _, _ in emitted.ports])
+
     def test_boxes_of_a_number_that_the_model_states(self):
         made = model([node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["kept"]),
                       node("Gather", ["kept", "two"], ["which"], axis=1)],
