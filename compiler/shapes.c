@@ -50,7 +50,14 @@ static void look_for(Value *v, void *ctx) {
 
 typedef bool Wanted(const Value *v);
 
-/* The nearest value of which v is made, v itself included; NULL: there is none. */
+/* Whether the shape of v may follow from operand k of its node: from its shape, or from its numbers
+ * where it says the shape. What such numbers are made of counts whatever its shape is. */
+static bool shapes(const Node *by, const Value *v, size_t k) {
+    bool says = by->def && k < 32 && by->def->fixed >> k & 1;
+    return says || type_is_static(v->type) || !type_is_static(by->in[k]->type);
+}
+
+/* The nearest value from which the shape of v follows, v itself included; NULL: there is none. */
 static const Value *made_of(Module *m, const Value *v, Wanted *wanted) {
     const Value **list = NULL;
     size_t n = 0, cap = 0;
@@ -62,7 +69,7 @@ static const Value *made_of(Module *m, const Value *v, Wanted *wanted) {
             return list[i];
         for (size_t k = 0; by && k < by->n_in; k++) {
             const Value *x = by->in[k];
-            if (!x || seen[x->id])
+            if (!x || seen[x->id] || !shapes(by, list[i], k))
                 continue;
             seen[x->id] = true;
             ARENA_PUSH(m->arena, list, n, cap, x);
