@@ -190,6 +190,14 @@ static LengthBound *lengths(const Building *w) {
     return arena_copy(w->m->arena, w->bounds, w->n * sizeof *w->bounds);
 }
 
+/* A program is made for LENGTH_BUILT elements where a bound is less. */
+static bool is_within(const Building *w, const LengthBound *bounds) {
+    bool within = true;
+    for (size_t i = 0; i < w->n; i++)
+        within = within && bounds[i].length <= bounds[i].most;
+    return within;
+}
+
 /* Behind an error about a model with these lengths. */
 static void tell_lengths(const Building *w, const LengthBound *bounds) {
     Buf b = buf_new(w->m->arena);
@@ -198,16 +206,42 @@ static void tell_lengths(const Building *w, const LengthBound *bounds) {
                 plural(bounds[i].length), diag_name(w->d, bounds[i].value->name));
     Str text = buf_as_str(&b);
     diag_note(w->d, bounds[0].value->loc,
-              "shapes are those with " STR_FMT ", which only a run tells: in C they have to go "
-              "together however many there are",
-              STR_ARG(text));
+              "shapes are those with " STR_FMT ", which only a run tells: %s", STR_ARG(text),
+              is_within(w, bounds)
+                  ? "in C they have to go together however many there are"
+                  : "C is made for more than the bound where that is small, as few elements have "
+                    "kernels of their own");
 }
 
-static bool any_faulty(const Graph *g) {
+static const Node *first_faulty(const Graph *g) {
     FOR_NODES(n, g)
     if (n->faulty)
-        return true;
-    return false;
+        return n;
+    return NULL;
+}
+
+/* The node whose operands do not go together with these lengths; NULL: there is none. */
+static const Node *in_the_way(const Building *w, const LengthBound *bounds, Diags *d) {
+    FixedShapes *before = shapes_save(w->m);
+    for (size_t i = 0; i < w->n; i++)
+        set_length(w->m, &bounds[i]);
+    const Node *n = module_check_runnable(w->m, d) ? NULL : first_faulty(w->m->graph);
+    shapes_undo(w->m, before);
+    return n;
+}
+
+/* Lengths within the bounds for which the same node is in the way as for these; else these. */
+static const LengthBound *to_tell(const Building *w, const LengthBound *bounds) {
+    const Node *n = is_within(w, bounds) ? NULL : in_the_way(w, bounds, w->m->mute);
+    for (int64_t length = LENGTH_BUILT - 1; n && length >= 0; length--) {
+        LengthBound *b = arena_copy(w->m->arena, bounds, w->n * sizeof *bounds);
+        for (size_t i = 0; i < w->n; i++)
+            if (b[i].length > b[i].most)
+                b[i].length = length < b[i].most ? length : b[i].most;
+        if (in_the_way(w, b, w->m->mute) == n)
+            return b;
+    }
+    return bounds;
 }
 
 /* Whether these lengths do; else it is told which node is in the way. */
@@ -216,6 +250,7 @@ static bool goes(const Building *w, Fit *f, TrialFn *fn, const LengthBound *boun
     if (t == TRIAL_FITS)
         return true;
     if (t == TRIAL_NONE) {
+        bounds = to_tell(w, bounds);
         try(w, f, fn, bounds, i, w->d);
         tell_lengths(w, bounds);
         return false;
@@ -269,11 +304,18 @@ static int64_t least_length(const Building *w, Fit *f, size_t i) {
 }
 
 static Program *build(const Building *w) {
+    const LengthBound *told = to_tell(w, w->bounds);
+    if (told != w->bounds) {
+        in_the_way(w, told, w->d);
+        tell_lengths(w, told);
+        return NULL;
+    }
     FixedShapes *before = shapes_save(w->m);
     Arena *a = w->o->arena ? w->o->arena : w->m->arena;
     Binder *b = bind_lengths(w, a, w->bounds, w->d);
     if (!b) {
-        if (any_faulty(w->m->graph)) /* else something is in the way that shapes have no part in */
+        /* Without a faulty node something is in the way that shapes have no part in. */
+        if (first_faulty(w->m->graph))
             tell_lengths(w, w->bounds);
         return NULL;
     }
