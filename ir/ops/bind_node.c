@@ -202,7 +202,7 @@ static const LengthBound *stated_length(Binder *b, const Node *n) {
     return NULL;
 }
 
-/* All that the model states of a node that counts has to be that length: it has one. */
+/* A node that counts finds one length. What the model states of the results that have it agrees. */
 static bool lengths_agree(Binder *b, const Node *n, const LengthBound *bound) {
     OpCtx c = op_ctx(n, n->graph->module->mute);
     if (!bound || !bound->stated || n->def->enter || !n->def->counts || !n->def->infer(&c))
@@ -213,9 +213,13 @@ static bool lengths_agree(Binder *b, const Node *n, const LengthBound *bound) {
         if (!v || !type_is_static(v->type) || type_is_static(c.out[i]) ||
             v->type.dims[axis].value == bound->length)
             continue;
-        bind_error(b, n, "'%s' is stated to have %lld elements, '%s' %lld: both have as many",
-                   diag_name(b->diags, bound->value->name), (long long)bound->length,
-                   diag_name(b->diags, v->name), (long long)v->type.dims[axis].value);
+        const Value *first = bound->value;
+        bind_error(b, n,
+                   "'%s' is stated as %s, whose axis %d has length %lld, and '%s' as %s, whose "
+                   "axis %d has length %lld: the two lengths have to be the same",
+                   diag_name(b->diags, first->name), type_text(b->arena, first->type), bound->axis,
+                   (long long)bound->length, diag_name(b->diags, v->name),
+                   type_text(b->arena, v->type), axis, (long long)v->type.dims[axis].value);
         return false;
     }
     return true;
