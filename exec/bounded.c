@@ -255,7 +255,7 @@ static bool goes(const Building *w, Fit *f, TrialFn *fn, const LengthBound *boun
         tell_lengths(w, bounds);
         return false;
     }
-    fit_find_odd(f);
+    fit_blame_product(f);
     return diag_error(w->d, f->odd ? f->odd->loc : LOC_NONE,
                       "%s computes in another way for each length that only a run tells, which C "
                       "cannot (%s)",

@@ -248,7 +248,7 @@ static bool is_product(const Fit *f, const Value *v) {
     return open > 1;
 }
 
-void fit_find_odd(Fit *f) {
+void fit_blame_product(Fit *f) {
     FOR_NODES(n, f->program->module->graph) {
         for (size_t i = 0; i < n->n_out; i++)
             if (is_product(f, n->out[i])) {

@@ -31,9 +31,9 @@ bool fit_learn(Fit *f, const Program *p, const LengthBound *lengths, size_t i);
 bool fit_holds(Fit *f, const Program *p, const LengthBound *lengths, size_t i);
 /* Whether it serves lengths of which `i` is 1 or 0, as far as what is learnt tells. */
 bool fit_takes_few(Fit *f, const Program *p, const LengthBound *lengths, size_t i);
-/* Where more than numbers changed: the first node is named whose result has more elements than
- * lengths go into by one, if there is one. */
-void fit_find_odd(Fit *f);
+/* Puts an earlier node in the place of `odd`, if there is one whose result has two dimensions that
+ * follow from lengths: a product of lengths changes along no straight line. */
+void fit_blame_product(Fit *f);
 /* A buffer that the call writes, -1 unless all that it writes have no elements for the same
  * lengths, for which it need not be called. */
 int fit_filled(const Fit *f, const Call *c);

@@ -3,9 +3,11 @@
  *
  * The samples are all of the data up to 32, of more 32 spread evenly over it: the same ones each
  * time. So what is done with them costs little beside the runs that quantization takes. Of
- * a graph output up to 65536 elements a sample are kept, of other values of the main graph 256 of
- * each of 4 samples; of more elements those at places spread evenly (multiples of the golden ratio,
- * modulo 1). NaN and infinities are kept as they are. Memory is the arena's. */
+ * a graph output up to 65536 elements a sample are kept, and as many of what nodes of the main
+ * graph choose (exec/choice.h). Of other floats that those nodes compute 256 elements of each of 4
+ * samples are kept, or 1024 of each of the samples where they are looked at closely. Of more
+ * elements those are kept that stand at places spread evenly (multiples of the golden ratio, modulo
+ * 1). NaN and infinities are kept as they are. Memory is the arena's. */
 #ifndef QXC_EXEC_KEPT_H
 #define QXC_EXEC_KEPT_H
 
@@ -30,7 +32,7 @@ typedef struct KeptValue {
 typedef struct KeptRun {
     Arena *arena;
     size_t total, n;    /* samples of the data, and kept */
-    bool closely;       /* of values, 1024 elements of each of these samples; set before any run */
+    bool closely;       /* as above; set before any run */
     KeptValue **values; /* by Value.id of the module that was run; NULL: not kept */
     uint32_t n_values;
     KeptValue **outputs; /* by place in graph->out; NULL: not computed */

@@ -15,7 +15,7 @@ typedef struct ModelRun {
 /* As program_build and evaluator_new. The program lives in `a`, where `o` names no other arena.
  * NULL after diagnostics. */
 ModelRun *model_run_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d);
-/* Gives back what the last run has computed. */
+/* Frees what the last run has computed. */
 void model_run_free(ModelRun *r);
 /* fn sees each value as soon as it is computed, with the type that it has then. */
 void model_run_observe(ModelRun *r, EvaluatorObserver *fn, void *ctx);
