@@ -193,8 +193,12 @@ class Partial(OracleCase):
         self.quantized(detector()[0], "-emit=qdq", "-min-sqnr=30")
         done = qxc("compare", path, self.scratch / "q.onnx", f"-input={self.data}", "-min-sqnr=30")
         self.assertIn("warning: the models choose other elements in 5 of 6 samples", done.stderr)
-        rows = [line.split()[-1] for line in done.stdout.split("outputs:")[1].splitlines()[1:-1]]
-        self.assertEqual(set(rows), {"boxes", "scores", "boxes_2d", "found", "head"})
+        values, outputs = ([line.split()[-1] for line in part.splitlines()[1:-1]] for part in done.stdout.split("outputs:"))
+        self.assertEqual(set(outputs), {"found", "head"})
+        self.assertLessEqual({"boxes", "scores"}, set(values))
+        missed = qxc("compare", path, self.scratch / "q.onnx", f"-input={self.data}", "-min-sqnr=90", ok=False)
+        self.assertEqual(4, missed.returncode)
+        self.assertRegex(missed.stderr, "error: value boxes.* has .* dB, less than the 90 asked for")
 
     @for_each("compress", "detector")
     def test_what_the_data_choose_is_measured(self, name):
