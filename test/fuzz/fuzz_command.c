@@ -219,7 +219,7 @@ static void run(Fuzz *f, Str input) {
                  messages);
     fuzz_promise(understood || !done || o.help, "mistakes in a command line are refused", input,
                  messages);
-    if (done && o.output && strcmp(o.output, "-") != 0 && !only_tells(&o))
+    if (code == EXIT_DONE && o.output && strcmp(o.output, "-") != 0 && !only_tells(&o))
         fuzz_promise(access(o.output, F_OK) == 0, "what is done writes -o", input, messages);
     /* What is expected of the messages says nothing of the command. */
     clear_scratch(&c, a, done || o.verify_diagnostics || o.command->id == COMMAND_fmt);
