@@ -135,7 +135,7 @@ static ExitCode gate(Session *s, const Comparison *c) {
     ExitCode code = EXIT_DONE;
     size_t compared = 0;
     for (size_t i = 0; i < c->n; i++)
-        compared += compare_judges(c, &c->rows[i]) && c->rows[i].count;
+        compared += compare_judges(c, &c->rows[i]);
     if (c->unmeasured) {
         diag_error(
             s->d, LOC_NONE,

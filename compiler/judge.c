@@ -56,7 +56,7 @@ bool judge_outputs(const Judge *j, Module *a, Module *b, Comparison *c, Judged *
                           "%severy third sample is held back to judge by: these are too few",
                           j->options);
     for (size_t i = 0; i < c->n; i++)
-        if (compare_judges(c, &c->rows[i]) && c->rows[i].count) {
+        if (compare_judges(c, &c->rows[i])) {
             add_output(j, &c->rows[i], out, d);
             measured++;
         }

@@ -379,15 +379,17 @@ static void finish(CompareRow *row, const ErrorSums *sums) {
 }
 
 bool compare_judges(const Comparison *c, const CompareRow *r) {
-    return r->is_output ? r->count || !r->unlike : r->stands_in && c->in_part && r->count;
+    return r->count && (r->is_output || (r->stands_in && c->in_part));
 }
 
 static void find_unseen(Comparison *c) {
     bool stands = false;
     for (size_t i = 0; i < c->n; i++) {
         stands = stands || (c->rows[i].stands_in && c->rows[i].count);
-        if (c->rows[i].is_output && c->rows[i].unlike)
-            c->unseen = c->rows[i].b, c->unseen_in = c->rows[i].unlike;
+        if (c->rows[i].is_output && c->rows[i].unlike) {
+            c->unseen = c->rows[i].b;
+            c->unseen_in = c->rows[i].unlike;
+        }
     }
     c->in_part = c->in_part || c->unseen;
     c->unseen = stands ? NULL : c->unseen;

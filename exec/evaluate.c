@@ -3,7 +3,6 @@
 #include "exec/evaluator.h"
 #include "exec/lengths.h"
 #include "exec/specialise.h"
-#include "ir/bound.h"
 
 /* ---- which models ---- */
 
@@ -137,12 +136,8 @@ void evaluator_show(Evaluator *e, const Value *v) {
 
 /* What C would have no room for is no result here either. */
 static bool within_bound(const Value *v, const Tensor *t, Diags *d) {
-    LengthBound b = {.node = v->def, .value = v, .axis = type_open_axis(v->type)};
-    if (b.axis < 0 || v->kind != VALUE_NODE)
-        return true;
-    if (!node_bound(v->def, &b.most, d))
-        return false;
-    return b.most < 0 || length_check(&b, t->dims[b.axis], d);
+    LengthBound b;
+    return length_bound_of(v, &b, d) && (b.most < 0 || length_check(&b, t->dims[b.axis], d));
 }
 
 bool evaluator_made(Evaluator *e, const Value *v, Diags *d) {

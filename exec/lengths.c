@@ -1,5 +1,6 @@
 /* See exec/lengths.h. */
 #include "exec/lengths.h"
+#include "ir/bound.h"
 
 int64_t length_fn_at(LengthFn f, const int64_t *lengths, size_t n) {
     int64_t y = f.base;
@@ -31,6 +32,11 @@ const void *call_params(const Call *c, void *const *args, void *to) {
     for (size_t i = 0; i < p->n; i++)
         store(&p->items[i], to, length_fn_at(p->items[i].to, lengths, n));
     return to;
+}
+
+bool length_bound_of(const Value *v, LengthBound *out, Diags *d) {
+    *out = (LengthBound){.node = v->def, .value = v, .axis = type_open_axis(v->type), .most = -1};
+    return v->kind != VALUE_NODE || out->axis < 0 || node_bound(v->def, &out->most, d);
 }
 
 bool length_check(const LengthBound *b, int64_t length, Diags *d) {

@@ -4,7 +4,6 @@
 #include "exec/lengths.h"
 #include "exec/sample_files.h"
 #include "exec/samples.h"
-#include "ir/bound.h"
 #include "ir/ops/op.h"
 #include "support/npz.h"
 
@@ -186,12 +185,10 @@ typedef struct Bounds {
 
 static void note_bound(Value *v, void *ctx) {
     Bounds *x = ctx;
-    LengthBound b = {.node = v->def, .value = v, .axis = type_open_axis(v->type)};
-    if (v->kind != VALUE_NODE || b.axis < 0 || !node_bound(v->def, &b.most, x->d)) {
-        x->ok &= v->kind != VALUE_NODE || b.axis < 0;
-        return;
-    }
-    if (b.most >= 0)
+    LengthBound b;
+    if (!length_bound_of(v, &b, x->d))
+        x->ok = false;
+    else if (b.most >= 0)
         ARENA_PUSH(x->arena, x->items, x->n, x->cap, b);
 }
 

@@ -2,7 +2,7 @@
  * copies of them. What quantizes with parameters of its own (uint8q<dynamic>) is in each program
  * that reads its result: they are known only there. See exec/evaluator.h. */
 #include "exec/evaluator.h"
-#include "ir/bound.h"
+#include "exec/lengths.h"
 
 /* A value of the model, and what it is in a segment. */
 typedef struct Pair {
@@ -202,9 +202,8 @@ static bool in_segment(const Evaluator *e, const Segment *s, const Node *n) {
 
 /* Whether how long it is has to be looked at (evaluator_made). */
 static bool is_bounded(const Evaluator *e, const Value *v) {
-    int64_t most;
-    return v->def && type_open_axis(v->type) >= 0 &&
-           (!node_bound(v->def, &most, e->module->mute) || most >= 0);
+    LengthBound b;
+    return !length_bound_of(v, &b, e->module->mute) || b.most >= 0;
 }
 
 /* Whether somebody else wants the value. */
