@@ -29,7 +29,7 @@ TEXTS = ["/usr/share/common-licenses/*", "/usr/share/perl/*/**/*.pod", "/usr/sha
 BYTES = 256  # what there is to predict
 SIZES = {  # width, layers, heads, context, batch, steps, bytes of text
     "tiny": (128, 4, 4, 128, 16, 300, 2 << 20),
-    "small": (256, 6, 8, 256, 24, 2500, 12 << 20),
+    "small": (256, 6, 8, 256, 24, 1500, 12 << 20),
 }
 WINDOWS = {"train": 128, "test": 64}  # pieces of text to calibrate with, and to measure on
 
@@ -260,10 +260,12 @@ def main():
     path, calib = folder / "decoder.onnx", folder / "calib.npz"
     context, most = SIZES[args.size][3], SIZES[args.size][6]
     learned, held = read_text(args.text or TEXTS, most)
+    judged = windows(held, WINDOWS["test"], context + 1)
     if not path.exists():
         export(args.size, train(args.size, learned, args.threads), path)
         np.savez(calib, ids=windows(learned, WINDOWS["train"], context)[:, None])
-    measure(path, calib, windows(held, WINDOWS["test"], context + 1))
+        np.savez(folder / "test.npz", ids=judged[:, None])  # for tools/peers
+    measure(path, calib, judged)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 
 from common import BUILD, run_samples, session, sqnr
+from models import TEXT
 from products import float_products
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -104,8 +105,16 @@ def reference_of(model):
     return run_samples(session(model.path), onnx.load(model.path), model.test)
 
 
+def perplexity(logits, labels):
+    """Of what comes next, by the natural logarithm of its share: [.., classes] and [..]."""
+    logits = logits.astype(np.float64) - logits.max(-1, keepdims=True)
+    sure = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    return float(np.exp(-np.take_along_axis(sure, labels[..., None].astype(int), -1).mean()))
+
+
 def judged(model, path):
-    """Worst output's SQNR in dB, right answers in % where there are labels, and how many products are left in float."""
+    """Worst output's SQNR in dB, right answers in % where there are labels, perplexity of text, and how many products are left
+    in float."""
     made = onnx.load(path)
     left, products = float_products(made)
     if left == products:
@@ -118,6 +127,9 @@ def judged(model, path):
         first = got[next(iter(reference))]
         rows = first.reshape(*model.labels.shape, -1)
         found["right"] = float(100 * np.mean(rows.argmax(-1) == model.labels))
+        if model.name in TEXT:
+            found["perplexity"] = perplexity(rows, model.labels)
+            found["plain perplexity"] = perplexity(next(iter(reference.values())).reshape(rows.shape), model.labels)
     return found
 
 

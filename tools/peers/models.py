@@ -10,11 +10,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "test/oracle"))
 
 import networks
-from common import NAMES, data_inputs
+from common import BUILD, NAMES, data_inputs
 from quantized import float_path, splits
 
 TRAINED = ("cnn", "relu6", "unet", "vit", "charlm", "lstm", "cancer")
 OWN = ROOT / "test/models"
+DECODER = BUILD / "lm/small"  # tools/language_model.py makes it
+TEXT = ("charlm", "decoder")  # they say what comes next
 
 
 class Model:
@@ -54,6 +56,12 @@ def measured(name):
     return Model(name, path, {wanted: calib}, {wanted: test}, labels)
 
 
+def decoder(name):
+    path = DECODER / "decoder.onnx"
+    with np.load(DECODER / "calib.npz") as calib, np.load(DECODER / "test.npz") as test:
+        return Model(name, path, {"ids": calib["ids"]}, {"ids": test["ids"][..., :-1]}, test["ids"][:, 0, 1:])
+
+
 def made(name, folder):
     model, samples = {"detector": networks.detector, "transformer": networks.transformer,
                       "outliers": networks.transformer}[name]()
@@ -64,8 +72,10 @@ def made(name, folder):
 
 
 MADE = ("detector", "transformer", "outliers")
-ALL = ("digits", *TRAINED, *NAMES, *MADE)
+ALL = ("digits", *TRAINED, *NAMES, *MADE, "decoder")
 
 
 def load(name, folder):
-    return trained(name) if name in TRAINED else made(name, folder) if name in MADE else measured(name)
+    if name in MADE:
+        return made(name, folder)
+    return trained(name) if name in TRAINED else decoder(name) if name == "decoder" else measured(name)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recipes import FORMATS, RECIPES
+from recipes import FORMATS, LANGUAGE, RECIPES
 
 HEAD = """# Beside other quantizers
 
@@ -111,9 +111,23 @@ def failures(found):
             for (form, tool, recipe), of in reasons.items() for why, models in of.items()]
 
 
+def language(found, models):
+    """Perplexity of text with weights of few bits: a table for each model, by bits."""
+    parts = []
+    for model in models:
+        plain = {c["plain perplexity"] for (*_, m), cells in found.items() for c in cells if m == model and "plain perplexity" in c}
+        shown = {(tool, recipe): {form: mean(found.get((form, tool, recipe, model), []), "perplexity") for form in LANGUAGE}
+                 for tool, formats in RECIPES.items() for recipe in dict.fromkeys(r for f in LANGUAGE for r in formats.get(f, ()))}
+        rows = [(*key, cells) for key, cells in shown.items() if any(cells.values())]
+        marked = {(t, r, f) for f in LANGUAGE for t, r, m in partly(found, f) if m == model}
+        if rows:
+            parts.append(f"Perplexity of {model}, which has {max(plain):.3f} in float:\n\n" + table(rows, LANGUAGE, lambda x: f"{x:.3f}", min, marked))
+    return ["## Text\n", *parts] if parts else []
+
+
 def page(found, models, seeds, versions):
     parts = [HEAD.format(versions=versions, seeds=f", the mean of {seeds} choices of the data" if seeds > 1 else "")]
-    for form in FORMATS:
+    for form in (f for f in FORMATS if f not in LANGUAGE):
         rows = rows_of(found, form, "sqnr")
         if not rows:
             continue
@@ -124,6 +138,7 @@ def page(found, models, seeds, versions):
         labelled = [m for m in some if any(r[2].get(m) is not None for r in right)]
         if labelled:
             parts.append("Right answers in %:\n\n" + table(right, labelled, lambda x: f"{x:.2f}"))
+    parts += language(found, models)
     for what, text, shape in COSTS:
         rows = rows_of(found, "W8A8", what)
         some = [m for m in models if any(r[2].get(m) is not None for r in rows)]

@@ -1,4 +1,6 @@
-"""with_nncf.py MODEL CALIB.npz OUT static [minmax] [full_bias] [mixed] [transformer] | weights [awq] [scale_estimation]"""
+"""with_nncf.py MODEL CALIB.npz OUT static [minmax] [full_bias] [mixed] [transformer]
+with_nncf.py MODEL CALIB.npz OUT weights MODE BLOCK [awq] [scale_estimation] [gptq]
+"""
 
 import logging
 import sys
@@ -33,13 +35,12 @@ def main(path, calib, out, kind, *words):
     samples = rows(model, calib)
     data, count = nncf.Dataset(samples), len(samples)
     if kind == "weights":
-        advanced = {"dataset": data, "awq": True} if "awq" in words else {}
-        if "scale_estimation" in words:
-            advanced |= {"dataset": data, "scale_estimation": True}
+        mode, block, *methods = words
+        advanced = {"dataset": data} | dict.fromkeys(methods, True) if methods else {}
         adjusted = nncf.AdvancedCompressionParameters(group_size_fallback_mode=nncf.GroupSizeFallbackMode.ADJUST)
         # Embeddings and the last product have 8 bits, as by default, and Conv stays float: onnxruntime does not load what
         # it makes of these otherwise.
-        made = nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT4_ASYM, group_size=16, ratio=1.0,
+        made = nncf.compress_weights(model, mode=nncf.CompressWeightsMode[mode], group_size=int(block), ratio=1.0,
                                      ignored_scope=nncf.IgnoredScope(types=["Conv"], validate=False), subset_size=count, advanced_parameters=adjusted, **advanced)
         pack_zero_points(made)
     else:

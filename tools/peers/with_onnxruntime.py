@@ -1,4 +1,6 @@
-"""with_onnxruntime.py MODEL CALIB.npz OUT static|static16|nbits HOW"""
+"""with_onnxruntime.py MODEL CALIB.npz OUT static|static16 HOW
+with_onnxruntime.py MODEL CALIB.npz OUT nbits DEFAULT|HQQ|KQUANT|GPTQ BLOCK BITS
+"""
 
 import logging
 import sys
@@ -19,19 +21,21 @@ class Reader(CalibrationDataReader):
         return next(self.data, None)
 
 
-def nbits(model, how, out):
+def nbits(path, calib, out, how, block, bits):
     from onnxruntime.quantization import matmul_nbits_quantizer as q
-    config = {"DEFAULT": lambda: q.DefaultWeightOnlyQuantConfig(block_size=16, is_symmetric=False),
-              "HQQ": lambda: q.HQQWeightOnlyQuantConfig(block_size=16, bits=4),
-              "KQUANT": lambda: q.KQuantWeightOnlyQuantConfig()}[how]()
-    made = q.MatMulNBitsQuantizer(onnx.load(model), block_size=16, algo_config=config)
+    model = onnx.load(path)
+    config = {"DEFAULT": lambda: q.DefaultWeightOnlyQuantConfig(block_size=block, is_symmetric=False, bits=bits),
+              "HQQ": lambda: q.HQQWeightOnlyQuantConfig(block_size=block, bits=bits),
+              "KQUANT": lambda: q.KQuantWeightOnlyQuantConfig(),
+              "GPTQ": lambda: q.GPTQWeightOnlyQuantConfig(Reader(rows(model, calib)), block_size=block)}[how]()
+    made = q.MatMulNBitsQuantizer(model, bits=bits, block_size=block, is_symmetric=False, algo_config=config)
     made.process()
     made.model.save_model_to_file(str(out))
 
 
-def main(path, calib, out, kind, how):
+def main(path, calib, out, kind, how, *numbers):
     if kind == "nbits":
-        nbits(path, how, out)
+        nbits(path, calib, out, how, *map(int, numbers))
         return
     model = prepared(path, out)
     quantize_static(model, out, Reader(rows(model, calib)), quant_format=QuantFormat.QDQ, per_channel=True,

@@ -1,5 +1,5 @@
 """with_quark.py MODEL CALIB.npz OUT ACTIVATIONS CALIBRATOR [channel] [cle] [smooth] [bias] [adaround] [adaquant]
-with_quark.py MODEL CALIB.npz OUT nbits DEFAULT|HQQ|GPTQ
+with_quark.py MODEL CALIB.npz OUT nbits DEFAULT|HQQ|GPTQ BLOCK BITS
 
 ACTIVATIONS: int8 | uint8 | uint16, or xint8, whose scales are powers of two. CALIBRATOR: a name of CalibMethod.
 """
@@ -45,9 +45,9 @@ def static(activations, calibrator, words, count):
                    extra_options={"ForceQuantizeNoInputCheck": True, "FoldRelu": True, "EnableNPUCnn": False})
 
 
-def nbits(algorithm):
-    params = {"Algorithm": algorithm, "GroupSize": 16, "Symmetric": False, "Bits": 4}
-    gptq = {"Bits": 4, "GroupSize": 16, "PerChannel": True, "WeightSymmetric": False}
+def nbits(algorithm, block, bits):
+    params = {"Algorithm": algorithm, "GroupSize": block, "Symmetric": False, "Bits": bits}
+    gptq = {"Bits": bits, "GroupSize": block, "PerChannel": True, "WeightSymmetric": False}
     return QConfig(QLayerConfig(activation=UInt8Spec(), weight=Int8Spec()),  # these are asked for, and say nothing here
                    extra_options={"UseMatMulNBits": True, "OptimizeModel": False, "SimplifyModel": False,
                                   "MatMulNBitsParams": params, "GPTQParams": gptq})
@@ -56,7 +56,7 @@ def nbits(algorithm):
 def main(path, calib, out, kind, how, *words):
     samples = rows(prepared(path, out), calib)
     if kind == "nbits":  # of MatMul alone: the model as it is, in which none became Gemm
-        ModelQuantizer(nbits(how)).quantize_model(path, out, Reader(samples))
+        ModelQuantizer(nbits(how, *map(int, words))).quantize_model(path, out, Reader(samples))
         return
     config = static(kind, how, words, len(samples))
     ModelQuantizer(config).quantize_model(out + ".prepared.onnx", out, Reader(samples))
