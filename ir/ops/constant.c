@@ -171,6 +171,8 @@ static bool eye_bind(Binder *b, const Node *n, const OpCtx *c) {
     uint8_t *data = arena_alloc(binder_arena(b), elem_bytes(e, (size_t)bind_count(n->out[0])));
     if (y.rank != 2)
         return bind_unsupported(b, n, "of rank %d", y.rank);
+    if (op_quant(n->out[0]))
+        return bind_unsupported(b, n, "its result is quantized");
     for (int64_t i = 0; i < y.dims[0].value; i++)
         for (int64_t k = 0; k < y.dims[1].value; k++) {
             size_t at = (size_t)(i * y.dims[1].value + k);

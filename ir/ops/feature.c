@@ -36,6 +36,8 @@ static bool infer(OpCtx *c) {
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    if (bind_any_quant(n))
+        return bind_unsupported(b, n, "its operand or result is quantized");
     return bind_gather(b, n, op_type(c, X).rank - 1, false);
 }
 

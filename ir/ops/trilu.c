@@ -22,6 +22,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     Type x = n->in[X]->type;
     ElemType e = bind_elem(n->in[X]);
     const Tensor *k = op_const(c, K);
+    if (bind_any_quant(n)) /* what it fills with is 0, not a zero point */
+        return bind_unsupported(b, n, "its operand or result is quantized");
     if (op_in(c, K) && (!k || !k->data || k->count != 1))
         return bind_unsupported(b, n, "its diagonal is not constant");
     qk_trilu_params p = {.batch = bind_extent(x, 0, x.rank - 2),
