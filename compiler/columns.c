@@ -16,6 +16,10 @@ static ElemType reported(ElemType e) {
 
 bool column_new(Column *c, const Value *v, Str name, bool open) {
     size_t count = 0;
+    if (open && v->type.kind == TYPE_NONE) {
+        *c = (Column){.v = v, .name = name, .elem = ELEM_UNDEFINED};
+        return true;
+    }
     if (v->type.kind != TYPE_TENSOR || !npy_dtype(reported(v->type.elem)) ||
         (!open && !type_count(v->type, &count)))
         return false;
@@ -76,6 +80,7 @@ bool column_add_tensor(Column *c, Arena *a, const Tensor *t, Diags *d) {
                           "'%s' has another shape for sample %zu than for those before, so that "
                           "they make no array: run them one by one, or without -o",
                           diag_name(d, c->name), c->n + 1);
+    c->elem = c->elem == ELEM_UNDEFINED ? reported(t->elem) : c->elem;
     c->shape.rank = t->rank;
     if (t->rank)
         memcpy(c->shape.dims, t->dims, (size_t)t->rank * sizeof *t->dims);
@@ -98,8 +103,8 @@ static void print_element(const Tensor *t, size_t i, Buf *b) {
 }
 
 void column_print(Column *c, Arena *a, Buf *b) {
-    Type type = c->v->type;
     const Tensor *t = tensor_of(a, c->elem, c->shape.rank, c->shape.dims, c->data);
+    Type type = c->v->type.kind == TYPE_TENSOR ? c->v->type : tensor_type(a, t);
     type.rank = c->shape.rank;
     type.dims = tensor_type(a, t).dims;
     buf_text(b, "%");

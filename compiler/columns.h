@@ -14,15 +14,15 @@ typedef struct Shape {
 typedef struct Column {
     const Value *v;
     Str name;
-    ElemType elem; /* as reported */
+    ElemType elem; /* as reported; undefined until a sample tells it */
     Shape shape;   /* of one sample */
     size_t bytes;  /* the same */
     char *data;
     size_t n, cap;
 } Column;
 
-/* With `open` the first sample tells the shape. False where there is no such array: the value is no
- * tensor of numbers, or its shape is not fixed. */
+/* With `open` the first sample tells the shape, and the element type where nothing else does. False
+ * where there is no such array: the value is no tensor of numbers, or its shape is not fixed. */
 bool column_new(Column *c, const Value *v, Str name, bool open);
 /* One more sample: elements as a program has them (exec/exec.h), NULL for zeros. */
 void column_add(Column *c, Arena *a, const void *data);

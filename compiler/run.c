@@ -101,6 +101,8 @@ static ExitCode write_npz(Collect *c, const char *path) {
     NpzWriter *w = npz_writer(c->arena, f);
     for (size_t i = 0; i < c->n; i++) {
         Column *col = &c->cols[i];
+        if (col->elem == ELEM_UNDEFINED)
+            continue; /* of a branch that no sample took */
         Shape shape = column_arrange(col, c->arena, &c->as);
         npz_add(w, col->name, col->elem, shape.rank, shape.dims, col->data);
     }
