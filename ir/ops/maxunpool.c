@@ -18,8 +18,10 @@ static const AttrSpec attrs[] = {
 static Dim pooled_from(const UnpoolAttrs *a, Type x, int i) {
     int64_t in = x.dims[i].value;
     size_t k = (size_t)i - 2, n = (size_t)x.rank - 2;
-    if (i < 2 || in < 0)
+    if (i < 2)
         return x.dims[i];
+    if (in < 0)
+        return dim_unknown();
     int64_t pads = a->pads.v ? dim_add(a->pads.v[k], a->pads.v[k + n]) : 0;
     int64_t reach = dim_mul(in - 1, a->strides.v ? a->strides.v[k] : 1);
     return dim_of(dim_add(reach, a->kernel_shape.v[k]) - pads);

@@ -48,7 +48,7 @@ static bool resized(const OpCtx *c, int64_t size, Extent *e) {
     if (size < 1 || size > INT32_MAX)
         return op_error_param(c, "sizes", SIZES, "size %lld is out of range", (long long)size);
     e->out = size;
-    e->scale = e->in > 0 ? (float)size / (float)e->in : 1;
+    e->scale = e->in > 0 ? (float)size / (float)e->in : e->in < 0 ? 0 : 1; /* 0: not known */
     return true;
 }
 
@@ -70,22 +70,25 @@ static bool crop(const OpCtx *c, const ResizeAttrs *a, Extent *e, int rank) {
 }
 
 /* One scale for all axes, the largest that stays within the sizes, or the smallest that covers
- * them. */
+ * them. It follows from all lengths. */
 static void keep_ratio(const ResizeAttrs *a, Extent *e, const bool *set, int rank) {
-    bool larger = str_is(a->policy, "not_smaller"), first = true;
+    bool larger = str_is(a->policy, "not_smaller"), first = true, known = true;
     float scale = 1;
     if (!larger && !str_is(a->policy, "not_larger"))
         return;
+    for (int i = 0; i < rank; i++)
+        known = known && (!set[i] || e[i].in >= 0);
     for (int i = 0; i < rank; i++)
         if (set[i] && (first || (e[i].scale > scale) == larger)) {
             scale = e[i].scale;
             first = false;
         }
     for (int i = 0; i < rank; i++)
-        if (set[i] && e[i].in >= 0) {
+        if (set[i]) {
             float out = scale * (float)e[i].in + 0.5f;
-            e[i].scale = scale;
-            e[i].out = out < 0x1p31f ? (int64_t)out : (int64_t)1 << 31; /* more than runs */
+            int64_t most = (int64_t)1 << 31; /* more than runs */
+            e[i].scale = known ? scale : 0;
+            e[i].out = !known ? -1 : out < 0x1p31f ? (int64_t)out : most;
         }
 }
 
