@@ -4,6 +4,7 @@
 #include "ir/onnx_names.h"
 #include "ir/onnx_schema.h"
 #include "ir/ops/op.h"
+#include "passes/operator_names.h"
 
 typedef struct UnknownOps {
     Diags *d;
@@ -41,29 +42,15 @@ static bool is_first(UnknownOps *u, const Node *n) {
     return true;
 }
 
-typedef struct NamesOf {
-    Str domain;
-    size_t i;
-} NamesOf;
-
-/* The next operator of the domain that qxc has a schema of. */
-static bool next_of_domain(void *ctx, Str *name) {
-    NamesOf *of = ctx;
-    while (of->i < onnx_schema_count()) {
-        const OnnxSchema *s = onnx_schema_at(of->i++);
-        *name = str_from(s->name);
-        if (str_is(of->domain, s->domain))
-            return true;
-    }
-    return false;
-}
-
 /* onnxruntime has more operators than qxc knows: only what is close to a known one is a slip. */
 static void near_operator(const UnknownOps *u, const Node *n) {
-    NamesOf of = {n->domain, 0};
-    Str name;
-    while (next_of_domain(&of, &name))
-        if (str_same_letters(n->op, name) || (n->op.n > 3 && str_distance(n->op, name, 1) <= 1)) {
+    OperatorNames all = {0};
+    Str has;
+    if (operator_is_named(NULL, n->op, n->domain, &has) && domain_equal(has, n->domain))
+        return;
+    for (Str name; operator_names_next(&all, &name);)
+        if (domain_equal(all.domain, n->domain) &&
+            (str_same_letters(n->op, name) || (n->op.n > 3 && str_distance(n->op, name, 1) <= 1))) {
             diag_warning(u->d, n->loc, "qxc knows no operator %s::%s", diag_name(u->d, n->domain),
                          diag_name(u->d, n->op));
             diag_note(u->d, n->loc, "did you mean '" STR_FMT "'?", STR_ARG(name));
@@ -124,7 +111,7 @@ static void unknown_operator(const UnknownOps *u, const Node *n) {
     if (u->refused)
         return;
     diag_warning(u->d, n->loc, "ONNX has no operator %s", diag_name(u->d, n->op));
-    onnx_did_you_mean(u->d, n->loc, n->op);
+    node_did_you_mean(u->library, u->d, n);
 }
 
 /* Of domains that are neither ONNX's nor the functions' anything may be meant. */
@@ -174,7 +161,7 @@ static void refuse_unknown(Graph *g, void *ctx) {
         u->ok = diag_error(u->d, n->loc,
                            "ONNX has no operator %s, so that it can neither run nor be lowered",
                            diag_name(u->d, n->op));
-        onnx_did_you_mean(u->d, n->loc, n->op);
+        node_did_you_mean(u->library, u->d, n);
         diag_note(u->d, n->loc, "-keep=%s leaves it as it is, for a runtime that has it",
                   diag_name(u->d, n->op));
     }

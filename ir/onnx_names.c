@@ -38,7 +38,7 @@ static Str without_dimensions(Str op) {
     return has ? (Str){op.s, n - 2} : op;
 }
 
-bool onnx_did_you_mean(Diags *d, Loc at, Str op) {
+bool onnx_foreign_name(Diags *d, Loc at, Str op) {
     Str word = without_dimensions(op);
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
         if (str_same_letters(word, str_from(foreign[i].word))) {
@@ -49,7 +49,13 @@ bool onnx_did_you_mean(Diags *d, Loc at, Str op) {
         diag_note(d, at, "did you mean '" STR_FMT "'?", STR_ARG(word));
         return true;
     }
-    return diag_did_you_mean_next(d, at, word, onnx_schema_next_name, &(size_t){0});
+    return false;
+}
+
+bool onnx_did_you_mean(Diags *d, Loc at, Str op) {
+    return onnx_foreign_name(d, at, op) ||
+           diag_did_you_mean_next(d, at, without_dimensions(op), onnx_schema_next_name,
+                                  &(size_t){0});
 }
 
 void onnx_attr_did_you_mean(Diags *d, Loc at, Str word, const OnnxSchema *schema) {

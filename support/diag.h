@@ -65,6 +65,8 @@ void diag_did_you_mean_key(Diags *d, Loc at, Str word, const Map *names); /* key
 /* The next candidate; false where there is none. */
 typedef bool DiagNext(void *ctx, Str *candidate);
 bool diag_did_you_mean_next(Diags *d, Loc at, Str word, DiagNext *next, void *ctx);
+/* The candidate that such a note names; STR_NONE: none is close. */
+Str diag_nearest(Str word, DiagNext *next, void *ctx);
 
 /* Says where a text shows what stands at `at` in a binary model: a range of a source with text, or
  * LOC_NONE. Messages then quote that line, called a line of `words`. Must report nothing. */

@@ -21,17 +21,15 @@ static Str without_sign(Str word, Str *sign) {
     return (Str){word.s + has, word.n - has};
 }
 
-bool diag_did_you_mean_next(Diags *d, Loc at, Str said, DiagNext *next, void *ctx) {
-    Str best = STR_NONE, part = STR_NONE, other, sign, word = without_sign(said, &sign);
+/* A word behind a sign may be right but for that: then `*has_sign` becomes false. */
+static Str nearest(Str word, bool *has_sign, DiagNext *next, void *ctx) {
+    Str best = STR_NONE, part = STR_NONE, other;
     int allowed = word.n < 3 ? 1 : word.n > 30 ? 10 : (int)word.n / 3;
-    if (!diags_shows_notes(d))
-        return false;
     while (next(ctx, &other)) {
         int distance = str_same_letters(word, other) ? 0 : str_distance(word, other, allowed);
-        if (str_eq(word, other) && sign.n) { /* the sign is all that is wrong */
-            best = other;
-            sign.n = 0;
-            break;
+        if (str_eq(word, other) && *has_sign) { /* the sign is all that is wrong */
+            *has_sign = false;
+            return other;
         }
         if (str_eq(word, other)) /* right, but not where it stands */
             continue;
@@ -42,8 +40,20 @@ bool diag_did_you_mean_next(Diags *d, Loc at, Str said, DiagNext *next, void *ct
         if (!part.s && word.n && is_part_of(word, other))
             part = other;
     }
-    if (!best.s)
-        best = part;
+    return best.s ? best : part;
+}
+
+Str diag_nearest(Str word, DiagNext *next, void *ctx) {
+    return nearest(word, &(bool){false}, next, ctx);
+}
+
+bool diag_did_you_mean_next(Diags *d, Loc at, Str said, DiagNext *next, void *ctx) {
+    Str sign, word = without_sign(said, &sign);
+    bool has_sign = sign.n > 0;
+    if (!diags_shows_notes(d))
+        return false;
+    Str best = nearest(word, &has_sign, next, ctx);
+    sign.n = has_sign;
     if (best.s)
         diag_note(d, at, "did you mean '" STR_FMT "%s'?", STR_ARG(sign), diag_name(d, best));
     return best.s != NULL;

@@ -1,6 +1,7 @@
 /* com.microsoft's FusedConv and FusedGemm, which onnxruntime's optimizer makes of Conv or Gemm, Add
  * and an activation, and leaves in the models that it saves, become these again. An activation that
  * is not known stays fused. */
+#include "passes/enclose.h"
 #include "passes/quant_build.h"
 
 static const char PASS_NAME[] = "unfuse";
@@ -79,6 +80,7 @@ static void take_apart(QuantBuild *b, Node *n, const Fused *f) {
                                       "activation_beta", "activation_gamma"};
     Value *added = f->conv ? node_input(n, Z) : NULL;
     Node *last = n;
+    name_call(n);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         node_drop_attr(n, own[i]);
     n->n_in = n->n_in > Z ? Z : n->n_in;

@@ -2,7 +2,7 @@
  */
 #include "passes/quantize/choice.h"
 #include "ir/provenance.h"
-#include "passes/library.h"
+#include "passes/operator_names.h"
 
 typedef struct Search { /* of one rule */
     const SchemeRule *rule;
@@ -143,18 +143,14 @@ static void look_between(Value *v, void *ctx) {
     }
 }
 
-/* A name that no opset of ONNX has, and no operator of onnxruntime that is run or read. */
+/* A name that no operator has, in any domain. */
 static bool unknown_op(const PassContext *c, const SchemeRule *r) {
-    Str op = str_from(r->pattern);
-    if (r->of != SCHEME_OP || strpbrk(r->pattern, "*?:") || op_find(STR(""), op) ||
-        library_find(c->library, STR("com.microsoft"), op))
+    Str op = str_from(r->pattern), domain;
+    if (r->of != SCHEME_OP || strpbrk(r->pattern, "*?:") ||
+        operator_is_named(c->library, op, STR(""), &domain))
         return false;
-    for (size_t i = 0; i < onnx_schema_count(); i++)
-        if (str_is(op, onnx_schema_at(i)->name))
-            return false;
     diag_error(c->d, r->loc, "there is no operator '%s'", diag_name(c->d, op));
-    size_t at = 0;
-    diag_did_you_mean_next(c->d, r->loc, op, onnx_schema_next_name, &at);
+    operator_did_you_mean(c->library, c->d, r->loc, op);
     return true;
 }
 
@@ -197,6 +193,8 @@ static void warn_of_bias(const PassContext *c, const Search *s) {
 static void warn_unmatched(const PassContext *c, const Search *s) {
     const SchemeRule *r = s->rule;
     const char *pattern = diag_name(c->d, str_from(r->pattern));
+    const char *read_as =
+        r->of == SCHEME_OP || r->of == SCHEME_OP_OR_NODE ? rule_read_as(r->pattern) : NULL;
     if (r->may_miss)
         return;
     if (s->into)
@@ -211,6 +209,9 @@ static void warn_unmatched(const PassContext *c, const Search *s) {
     else if (r->maker)
         diag_warning(c->d, r->loc, "%s%s'%s' is no value any more: %s was folded or left out",
                      r->flag ? r->flag : "", r->flag ? ": " : "", pattern, node_text(r->maker));
+    else if (read_as)
+        diag_warning(c->d, r->loc, "%s%s'%s' is %s once it is read: name that",
+                     r->flag ? r->flag : "", r->flag ? ": " : "", pattern, read_as);
     else if (r->of == SCHEME_OP_OR_NODE)
         diag_warning(c->d, LOC_NONE, "%s=%s matches no operator type and no node", r->flag,
                      pattern);

@@ -185,7 +185,12 @@ static bool name_one(Naming *n, Module *m, Str glob, PassContext *c) {
     diag_error(c->d, LOC_NONE,
                "-redecide: the model has no value, quantization, node or operator '%s'",
                diag_name(c->d, glob));
-    diag_did_you_mean_key(c->d, LOC_NONE, glob, n->names);
+    const char *read_as = rule_read_as(glob.s);
+    if (read_as)
+        diag_note(c->d, LOC_NONE, "'%s' is %s once it is read: name that", diag_name(c->d, glob),
+                  read_as);
+    else
+        diag_did_you_mean_key(c->d, LOC_NONE, glob, n->names);
     return false;
 }
 

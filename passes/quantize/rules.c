@@ -1,5 +1,6 @@
 #include "passes/quantize/rules.h"
 
+#include "ir/ops/op.h"
 #include "ir/scheme_index.h"
 
 #include <stdlib.h>
@@ -13,6 +14,16 @@ static bool matches_op(const char *pattern, const Node *n) {
         return str_glob(pattern, n->op);
     return domain_equal((Str){pattern, (size_t)(colons - pattern)}, n->domain) &&
            str_glob(colons + 2, n->op);
+}
+
+const char *rule_read_as(const char *pattern) {
+    const char *colons = strstr(pattern, "::");
+    Str domain = {pattern, colons ? (size_t)(colons - pattern) : 0};
+    Str op = str_from(colons ? colons + 2 : pattern);
+    const OpDef *read = qop_find(domain, op);
+    if (!read && !colons)
+        read = qop_find(STR("com.microsoft"), op);
+    return read ? read->name : NULL;
 }
 
 Str rule_name(const Node *n) {

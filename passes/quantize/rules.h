@@ -12,6 +12,9 @@ bool rule_matches_value(const SchemeRule *r, const Value *v);
 bool rule_matches_reader(const SchemeRule *r, const Uses *uses, const Value *v);
 /* It names the node, or a call that the node is a part of for now (passes/enclose.h). */
 bool rule_matches_node(const SchemeRule *r, const Node *n);
+/* The operator that those of a QOperator's name are once they are read: Conv for QLinearConv. NULL
+ * where `pattern` is no such name. */
+const char *rule_read_as(const char *pattern);
 /* What rules about nodes call it. Names of nodes are optional, those of values are not: without one
  * it goes by the name of its first result. STR_NONE or empty where it has neither. */
 Str rule_name(const Node *n);
