@@ -2,6 +2,7 @@
 #include "compiler/list_ops.h"
 #include "compiler/library.h"
 #include "passes/dynamic_form.h"
+#include "passes/fused_product.h"
 #include "passes/quant_build.h"
 
 #include <stdlib.h>
@@ -106,15 +107,19 @@ static const char *how(Library *l, Str domain, Str name) {
         return "kernel";
     if (raised_to(domain, name) || is_integer_product(&(Node){.domain = domain, .op = name}))
         return "types";
-    return library_find(l, domain, name) ? "function" : NULL;
+    return fused_product(domain, name)     ? "parts"
+           : library_find(l, domain, name) ? "function"
+                                           : NULL;
 }
 
 OpFacts op_facts(Library *l, Str domain, Str name) {
     const OpDef *op = op_find(domain, name), *of = raised_to(domain, name);
     const OpDef *known = of ? of : op;
+    const char *product = fused_product(domain, name);
     return (OpFacts){.runs = how(l, domain, name),
                      .integers = known ? class_name(known->quant.kind) : "",
-                     .qoperator = of                 ? of->name
+                     .qoperator = product            ? product
+                                  : of               ? of->name
                                   : op && op->qop.op ? op->qop.op
                                                      : ""};
 }

@@ -6,9 +6,10 @@
 #include "compiler/session.h"
 
 typedef struct OpFacts {
-    const char *runs;     /* "kernel", "types" (it says how others are quantized), "function"; NULL:
-                             it is read, printed and written, and no more */
-    const char *integers; /* "accumulates", "moves data", ...; "" where it has no row */
+    const char *runs;      /* "kernel", "types" (it says how others are quantized), "function",
+                              "parts" (it is taken apart); NULL: it is read, printed and written, and
+                              no more */
+    const char *integers;  /* "accumulates", "moves data", ...; "" where it has no row */
     const char *qoperator; /* the other form, float or QOperator; "" where it has none */
 } OpFacts;
 

@@ -30,6 +30,7 @@ Every operator of ONNX and com.microsoft that qxc has a schema of, and its own. 
 | kernel | it has kernels of its own, in `qxc run` and in emitted C |
 | function | a text in `lib/` says what it is made of ([functions.md](functions.md)) |
 | types | it computes on integers, and is read as the operator on quantized types |
+| parts | it is taken apart into that product and an activation |
 | - | it is read, printed and written, and no more |
 
 `since` is the opset of its newest version. *Integers* says what a quantized operand makes of it: an operator that *moves data* or *keeps

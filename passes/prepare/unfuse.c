@@ -2,6 +2,7 @@
  * and an activation, and leaves in the models that it saves, become these again. An activation that
  * is not known stays fused. */
 #include "passes/enclose.h"
+#include "passes/fused_product.h"
 #include "passes/quant_build.h"
 
 static const char PASS_NAME[] = "unfuse";
@@ -21,11 +22,19 @@ static const struct {
 };
 
 typedef struct Fused {
+    const char *product;
     size_t kind; /* index into activations */
     bool conv, active;
     float param[MOST_PARAMS];
     size_t n_params;
 } Fused;
+
+const char *fused_product(Str domain, Str op) {
+    bool microsoft = str_is(domain, "com.microsoft");
+    return microsoft && str_is(op, "FusedConv")   ? "Conv"
+           : microsoft && str_is(op, "FusedGemm") ? "Gemm"
+                                                  : NULL;
+}
 
 static void read_params(const Node *n, Fused *f) {
     static const char *const of_gemm[] = {"activation_alpha", "activation_beta",
@@ -41,11 +50,12 @@ static void read_params(const Node *n, Fused *f) {
 }
 
 static bool find(const Node *n, Fused *f) {
-    *f = (Fused){.conv = node_is_in(n, "com.microsoft", "FusedConv")};
+    const char *product = fused_product(n->domain, n->op);
     const Attr *a = node_attr(n, "activation");
     size_t kinds = sizeof activations / sizeof *activations;
-    if ((!f->conv && !node_is_in(n, "com.microsoft", "FusedGemm")) || n->n_out != 1 || !n->out[0])
+    if (!product || n->n_out != 1 || !n->out[0])
         return false;
+    *f = (Fused){.product = product, .conv = strcmp(product, "Conv") == 0};
     f->active = a && a->kind == ATTR_STRING && a->v.s[0].n;
     for (; f->active && f->kind < kinds; f->kind++)
         if (str_is(a->v.s[0], activations[f->kind].op))
@@ -96,7 +106,7 @@ static void take_apart(QuantBuild *b, Node *n, const Fused *f) {
         state_activation(b, a, f);
     }
     n->domain = STR_NONE; /* the others remember what it was */
-    n->op = f->conv ? STR("Conv") : STR("Gemm");
+    n->op = str_from(f->product);
     for (Node *made = n; made; made = made == last ? NULL : made->next)
         op_resolve(made, b->d);
 }

@@ -1,0 +1,10 @@
+/* com.microsoft's products that have an activation, which `unfuse` takes apart. */
+#ifndef QXC_PASSES_FUSED_PRODUCT_H
+#define QXC_PASSES_FUSED_PRODUCT_H
+
+#include "support/str.h"
+
+/* ONNX's operator of the product: Conv of FusedConv, Gemm of FusedGemm. NULL of all others. */
+const char *fused_product(Str domain, Str op);
+
+#endif
