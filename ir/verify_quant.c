@@ -88,13 +88,18 @@ static bool verify_zps(const Quant *q, Loc at, Diags *d) {
     return true;
 }
 
+bool verify_block_size(int64_t size, Loc at, Diags *d) {
+    return (size > 0 && size <= INT32_MAX) || /* kernels make an int32 of it */
+           diag_error(d, at, "a block has 1 to 2147483647 elements");
+}
+
 static bool verify_axes(const Quant *q, Loc at, Diags *d) {
     at = part(stated(q).axis, at);
     for (int i = 0; i < q->n_axes; i++) {
         if (q->axis[i] < 0)
             return diag_error(d, at, "axis %d is negative", q->axis[i]);
-        if (q->block[i] < 1 || q->block[i] > INT32_MAX) /* of which kernels make an int32 */
-            return diag_error(d, at, "a block has 1 to 2147483647 elements");
+        if (!verify_block_size(q->block[i], at, d))
+            return false;
         for (int k = 0; k < i; k++)
             if (q->axis[k] == q->axis[i])
                 return diag_error(d, at, "axis %d stands twice", q->axis[i]);

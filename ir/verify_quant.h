@@ -6,6 +6,8 @@
 
 #include "ir/ir.h"
 
+/* Of blocks along an axis. */
+bool verify_block_size(int64_t size, Loc at, Diags *d);
 /* The parameters by themselves: scales finite, positive and normal; zero points in the range, the
  * range in the storage type; axes distinct; as many zero points as scales. */
 bool verify_quant(const Quant *q, Loc at, Diags *d);

@@ -45,12 +45,19 @@ static bool read_axis(Reader *r, Quant *q, const Val *v) {
     return true;
 }
 
+bool check_block_size(Reader *r, Range at, int64_t size) {
+    if (verify_block_size(size, loc_of(r, at), r->diags))
+        return true;
+    r->reported_end = at.end;
+    return false;
+}
+
 static bool read_block(Reader *r, const Val *v, const int64_t **blocks, size_t *n) {
     if (!val_ints(r, v, "a block size", blocks, n))
         return false;
     for (size_t i = 0; i < *n; i++)
-        if ((*blocks)[i] < 1 || (*blocks)[i] > INT32_MAX)
-            return error_at(r, v->at, "a block has 1 to 2147483647 elements");
+        if (!check_block_size(r, v->at, (*blocks)[i]))
+            return false;
     return true;
 }
 

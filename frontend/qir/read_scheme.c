@@ -173,8 +173,7 @@ static bool read_call(Rule *t, SchemeSetting *s, const Val *v) {
         if (!arg || !val_int(t->r, arg, "a block size", &s->block))
             return arg || error_at(t->r, v->at, "a block is written block(32)");
         s->has_grain = true;
-        return (s->block > 0 && s->block <= INT32_MAX) ||
-               error_at(t->r, arg->at, "a block has 1 to 2147483647 elements");
+        return check_block_size(t->r, arg->at, s->block);
     }
     return error_at(t->r, v->at, "a rule has no '%s(...)'; there are block(N) and range(LO:HI)",
                     shown(t->r, str_at(t->r, v->word)));

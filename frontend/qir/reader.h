@@ -349,6 +349,8 @@ Type *type_failed(Reader *r); /* after an error */
 Type *type_denote(Reader *r, Type *t, Token denotation);
 Type *type_with_tilde(Reader *r, Type *t, Elem q);
 Elem read_quant(Reader *r, Token storage, Span args, Range at);
+/* False after the message about a block of so many elements. */
+bool check_block_size(Reader *r, Range at, int64_t size);
 /* With a checksum its scales are its own, and have to be the product; `of` is the scale that the
  * first had when that was written. NULL: none. */
 Elem read_acc(Reader *r, Token first, Token second, const Val *sum, const Val *of, Range at);
