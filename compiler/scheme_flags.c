@@ -7,7 +7,12 @@ static bool read_line(Scheme *s, const char *flag, const char *role, const char 
     size_t before = s->n;
     if (!text)
         return true;
-    Str line = arena_strf(a, "scheme { %s %s }", role, text);
+    const char *brace = strpbrk(text, "{}\n");
+    if (brace) /* it would end the line, or the scheme around it */
+        return diag_error(
+            d, LOC_NONE, "%s is a type and its properties, which have no %s: not '%s'", flag,
+            *brace == '\n' ? "end of a line" : "braces", diag_name(d, str_from(text)));
+    Str line = arena_strf(a, "scheme { %s %s\n}", role, text);
     if (!qir_read_scheme_text(a, d, flag, line, s))
         return false;
     for (size_t i = before; i < s->n; i++)
