@@ -29,7 +29,8 @@ typedef struct MeasuredOutput {
     size_t unlike;         /* samples in which other elements than in the float model were chosen */
     size_t equal;          /* elements */
     size_t float_odd, odd; /* elements that are NaN or infinite */
-    size_t rows, agree;    /* of classes: all, with the same largest element */
+    size_t rows, agree;    /* of classes: those compared, with the same largest element */
+    size_t nan_rows;       /* not compared, as the float model has NaN there */
 } MeasuredOutput;
 
 typedef struct MeasuredValue {

@@ -13,6 +13,23 @@ static void put_db(FILE *to, double sqnr) {
         fprintf(to, "%.2f dB", sqnr);
 }
 
+static void put_integers(const MeasuredOutput *o, const char *name) {
+    if (o->equal == o->sums.count)
+        fprintf(stderr, "output %s is the same as in the float model (%zu element%s)", name,
+                o->sums.count, plural((int64_t)o->sums.count));
+    else
+        fprintf(stderr, "output %s is the same as in the float model in %zu of %zu elements", name,
+                o->equal, o->sums.count);
+}
+
+static void put_classes(const MeasuredOutput *o) {
+    if (o->rows)
+        fprintf(stderr, ", top-1 agrees on %zu of %zu", o->agree, o->rows);
+    if (o->nan_rows)
+        fprintf(stderr, ", no top-1 counts in %zu%s where the float model has NaN", o->nan_rows,
+                o->rows ? " more" : "");
+}
+
 /* "SQNR 36.95 dB at output logits, top-1 agrees on 31 of 32" */
 static void put_output(const Job *j, const MeasuredOutput *o, size_t samples) {
     const char *name = diag_name(j->d, o->name);
@@ -23,8 +40,7 @@ static void put_output(const Job *j, const MeasuredOutput *o, size_t samples) {
     } else if (!o->sums.count) {
         fprintf(stderr, "output %s has no elements", name);
     } else if (o->integer) {
-        fprintf(stderr, "%zu of %zu integers are equal at output %s", o->equal, o->sums.count,
-                name);
+        put_integers(o, name);
     } else if (o->sums.xx == 0) {
         fprintf(stderr, "output %s is 0 in the float model, here %s%.3g", name,
                 o->sums.dd == 0 ? "" : "up to ", o->sums.max_abs);
@@ -33,8 +49,8 @@ static void put_output(const Job *j, const MeasuredOutput *o, size_t samples) {
         put_db(stderr, error_sqnr(&o->sums));
         fprintf(stderr, " at output %s", name);
     }
-    if (o->classes && o->rows)
-        fprintf(stderr, ", top-1 agrees on %zu of %zu", o->agree, o->rows);
+    if (o->classes)
+        put_classes(o);
     if (o->unlike && o->unlike < samples)
         fprintf(stderr, " (on %zu sample%s)", samples - o->unlike,
                 plural((int64_t)(samples - o->unlike)));

@@ -197,6 +197,13 @@ static Track *known_track(const Calibration *c, const Value *v) {
     return v->id < c->n_tracks ? c->tracks[v->id] : NULL;
 }
 
+/* Of a value without statistics: why it has none. */
+static const char *why_no_stat(const Track *t) {
+    return !t             ? "was never computed"
+           : t->odd.cause ? "is NaN or infinite throughout"
+                          : "has no elements in any sample";
+}
+
 static void write_extremes(Value *v, void *ctx) {
     Writing *w = ctx;
     const Calibration *c = w->calibration;
@@ -209,8 +216,7 @@ static void write_extremes(Value *v, void *ctx) {
         w->report.values++;
     } else if (!(w->program && program_left_out(w->program, v)) && ++w->report.skipped <= 3) {
         diag_warning(w->diags, v->loc, "value %s %s: it has no statistics",
-                     diag_name(w->diags, v->name),
-                     known_track(c, v) ? "is NaN or infinite throughout" : "was never computed");
+                     diag_name(w->diags, v->name), why_no_stat(known_track(c, v)));
     }
 }
 
