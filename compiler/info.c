@@ -9,6 +9,7 @@
 #include "compiler/preset.h"
 #include "exec/exec.h"
 #include "exec/fixed_shapes.h"
+#include "exec/specialise.h"
 #include "passes/edit.h"
 
 enum { INFO_SCHEMA = 1 }; /* of the JSON; another number where a field changes its meaning */
@@ -228,7 +229,10 @@ static void add_sizes(Info *i) {
     ProgramOptions options = {.partial = true};
     DataPaths none = {0};
     const BatchPlan *plan = samples_plan(m, &none, m->mute);
-    json_object_set_new(i->root, "batch", json_boolean(plan && plan_has_batch(plan)));
+    bool batch = plan && plan_has_batch(plan);
+    Str fix = specialise_options(m->arena, m->graph, !batch);
+    json_object_set_new(i->root, "batch", json_boolean(batch));
+    json_object_set_new(i->root, "fix", fix.n ? exact(i, fix) : json_null());
     bool whole = module_data_required(m, m->mute) && shapes_fix(m, &none, m->mute);
     const Program *p = whole ? program_build(m, &options, m->mute) : NULL;
     if (!p)
@@ -309,7 +313,13 @@ static void print_sizes(Diags *d, const json_t *r) {
     printf("%lld numbers in constants, %lld bytes\n", number_at(r, "constants"),
            number_at(r, "bytes_of_constants"));
     if (!json_object_get(r, "multiply_accumulates")) {
-        puts("work and memory are not known: `qxc run MODEL -random=1` tells why");
+        const char *fix = text_at(d, r, "fix");
+        if (*fix)
+            printf("work and memory are not known, as lengths are open: %s fix them, with numbers "
+                   "for N\n",
+                   fix);
+        else
+            puts("work and memory are not known: `qxc run MODEL -random=1` tells why");
         return;
     }
     printf("%lld multiply-accumulates a sample, values alive at one time %lld bytes\n",

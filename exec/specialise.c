@@ -187,20 +187,41 @@ const char *specialise_shape_option(Arena *a, const Value *v) {
     return buf_as_str(&b).s;
 }
 
-/* The options that would fix the shape of a graph input. */
-static const char *fixing(Arena *a, const Value *v) {
-    Buf b = buf_new(a);
-    const Dim *dims = v->type.dims;
-    for (int k = 0; k < v->type.rank; k++) {
-        bool named = dims[k].value >= 0 || dim_is_named(dims[k]), before = dims[k].value >= 0;
-        for (int i = 0; i < k && !before && named; i++)
-            before = dims[i].value < 0 && str_eq(dims[i].param, dims[k].param);
-        if (!named)
-            return specialise_shape_option(a, v);
-        if (!before)
-            buf_fmt(&b, "%s-bind=" STR_FMT "=N", b.n ? " " : "", STR_ARG(dims[k].param));
+static bool is_named(const Value *v, int from) {
+    bool all = v->type.rank >= 0;
+    for (int k = from; k < v->type.rank; k++)
+        all = all && (v->type.dims[k].value >= 0 || dim_is_named(v->type.dims[k]));
+    return all;
+}
+
+static void add_option(Buf *b, const char *option) {
+    buf_text(b, b->n ? " " : "");
+    buf_shell(b, str_from(option));
+}
+
+/* The options that would fix the shape of a graph input from dimension `from` on, but for names of
+ * `seen`. */
+static void add_fixing(Buf *b, Map *seen, Arena *a, const Value *v, int from) {
+    if (!is_named(v, from)) {
+        add_option(b, specialise_shape_option(a, v));
+        return;
     }
-    return b.n ? buf_as_str(&b).s : specialise_shape_option(a, v);
+    for (int k = from; k < v->type.rank; k++) {
+        Dim dim = v->type.dims[k];
+        if (dim.value >= 0 || map_get(seen, dim.param))
+            continue;
+        map_set(seen, dim.param, (void *)v);
+        add_option(b, arena_strf(a, "-bind=" STR_FMT "=N", STR_ARG(dim.param)).s);
+    }
+}
+
+Str specialise_options(Arena *a, const Graph *g, bool first_too) {
+    Buf b = buf_new(a);
+    Map *seen = map_new(a);
+    for (size_t i = 0; i < g->n_in; i++)
+        if (!g->in[i]->data)
+            add_fixing(&b, seen, a, g->in[i], first_too ? 0 : 1);
+    return buf_as_str(&b);
 }
 
 bool module_check_static(Module *m, Diags *d) {
@@ -213,8 +234,11 @@ bool module_check_static(Module *m, Diags *d) {
         ok = check_rank(v, d) && ok;
         if (v->data || type_is_static(v->type))
             continue;
-        ok = diag_error(d, v->loc, "graph input %s needs a fixed shape here, not %s; use %s",
-                        diag_name(d, v->name), type_text(m->arena, v->type), fixing(m->arena, v));
+        Buf b = buf_new(m->arena);
+        add_fixing(&b, map_new(m->arena), m->arena, v, 0);
+        ok = diag_error(d, v->loc, "graph input %s needs a fixed shape here, not %s; use " STR_FMT,
+                        diag_name(d, v->name), type_text(m->arena, v->type),
+                        STR_ARG(buf_as_str(&b)));
     }
     return ok;
 }

@@ -29,6 +29,10 @@ bool module_check_static(Module *m, Diags *d);
 /* "-shape=x=N0,3,8": an option that would fix the shape of a graph input; open dimensions are N and
  * their number. */
 const char *specialise_shape_option(Arena *a, const Value *v);
+/* The options that would fix the shapes of all graph inputs, for a shell, N in place of numbers:
+ * "-bind=S=N -shape=x=N0,4". First dimensions stay open unless `first_too`. Empty where nothing is
+ * open. */
+Str specialise_options(Arena *a, const Graph *g, bool first_too);
 /* What has to hold before anything runs: static shapes, which results follow from, and all laws. */
 bool module_check_runnable(Module *m, Diags *d);
 /* Whether all dimensions of graph inputs without a default are numbers, but for open first ones. */
