@@ -71,5 +71,7 @@ bool choice_check(const PassContext *c, Module *m);
 bool choice_check_reduced(const PassContext *c, const Uses *uses, Module *m);
 /* The same of `rules` that nothing is decided by. */
 bool choice_check_names(const PassContext *c, const Scheme *rules, Module *m);
+/* Warns of rules that find what they name, and can do nothing with it. */
+void choice_tell_idle(const PassContext *c, Module *m);
 
 #endif

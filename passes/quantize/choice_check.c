@@ -311,5 +311,7 @@ bool choice_check(const PassContext *c, Module *m) {
         warn_of_bias(c, s);
         ok = check_name(c, s) && ok;
     }
+    if (ok)
+        choice_tell_idle(c, m);
     return ok;
 }
