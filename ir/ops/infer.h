@@ -21,6 +21,10 @@ typedef struct Infer {
  * the operands do not go together, which is told of what it becomes. */
 void infer_taken_apart(const Infer *s, OpCtx *c);
 
+/* The node's attributes as the struct of `op`, which has the same ones and fewer: resolve.c. The
+ * module's; NULL where one of them has another kind. */
+const void *attrs_as(const Node *n, const OpDef *op, Diags *d);
+
 /* Result `i` of the node, inferred in `c` (by `op`, which may be NULL), meets its value's type,
  * which becomes the better known of the two. What `c` allocated is not held on to. False after a
  * diagnostic where they contradict. */

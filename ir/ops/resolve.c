@@ -1,6 +1,6 @@
 /* Attributes: held against ONNX's schema, then decoded once into the operator's struct. */
 #include "ir/onnx_names.h"
-#include "ir/ops/op.h"
+#include "ir/ops/infer.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -152,6 +152,11 @@ static bool decode(Node *n, const OpDef *op, const OnnxSchema *schema, const voi
     }
     n->typed = ok ? kept_attrs(n, op, before, typed) : NULL;
     return ok;
+}
+
+const void *attrs_as(const Node *n, const OpDef *op, Diags *d) {
+    Node as = *n;
+    return decode(&as, op, NULL, NULL, d) ? as.typed : NULL;
 }
 
 /* Outside of functions nothing could be referred to; onnx's checker takes it of operators that it
