@@ -155,7 +155,7 @@ static bool takes_integers(const Node *n) {
 static bool sum_integers(Binder *b, const Node *n, const Reduction *r, bool mean) {
     const Quant *x = op_quant(n->in[DATA]), *y = op_quant(n->out[0]);
     ElemType e = bind_elem(n->in[DATA]);
-    if (!takes_integers(n) || r->count == 0)
+    if (!takes_integers(n) || (mean && r->count == 0)) /* there is no mean, but a sum: 0 */
         return bind_in_double(b, n);
     qk_reducesum_q_params p = {.xz = quant_zero(x), RESULT_PARAMS(y)};
     COPY_REDUCTION(p, *r);

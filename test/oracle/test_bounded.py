@@ -324,6 +324,22 @@ class Bounded(BoundedCase):
                       "x": RNG.standard_normal((64, width)).astype(np.float32)} for count in (64, 0, 1, 3, 40, 4)]
             self.check(made, ["at:64"], feeds)
 
+    @for_each("ReduceSum", "ReduceMax", "Softmax", "LogSoftmax")
+    def test_quantized_sums_of_no_rows(self, op):
+        """The sum of nothing is 0 on integers, too: C and `run` take every length."""
+        def grid(name):
+            return [node("QuantizeLinear", [name, "scale", "zp"], [name + "q"]),
+                    node("DequantizeLinear", [name + "q", "scale", "zp"], [name + "d"])]
+        operands = ["rowsd", "axis0"] if op == "ReduceSum" else ["rowsd"]
+        along = {"axis": 0} if "Softmax" in op else {} if op == "ReduceSum" else {"axes": [1]}
+        made = self.behind([*grid("rows"), node(op, operands, ["s"], **along), *grid("s"), node("Identity", ["sd"], ["y"])],
+                           [const("scale", 0.1, np.float32), const("zp", 3, np.int8)], F)
+        feeds = [{"pick": (np.arange(8) < count).astype(np.float32), "x": RNG.standard_normal((8, 6)).astype(np.float32)}
+                 for count in (8, 0, 1, 2, 5)]
+        emitted = self.check(made, ["at:8"], feeds)
+        if op == "ReduceSum":
+            self.assertIn("reducesum_q", emitted.text)
+
     def test_what_computes_in_another_way_for_each_length(self):
         """As many pairs as the square of a length, and a part that is cut at an end."""
         for nodes, constants, why in (
