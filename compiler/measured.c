@@ -29,6 +29,8 @@ typedef struct Measuring {
     uint32_t n_pairs;
     int place;
     bool alike; /* so far the sample chose as in the float model (exec/choice.h) */
+    const Uses *uses;
+    bool *others; /* by Node.id: in this sample its results are of other elements */
     double *x, *y;
 } Measuring;
 
@@ -52,13 +54,30 @@ static bool chose_alike(Measuring *c, const KeptValue *was, Type now, const void
            memcmp(c->x, c->y, was->samples[c->place].take * sizeof *c->x) == 0;
 }
 
+/* What picks elements by these integers picks others, and all that follows. */
+static void mark_others(Measuring *c, const Value *index) {
+    FOR_NODES(n, c->m->graph) {
+        for (size_t i = 0; i < n->n_in; i++)
+            if (n->in[i] == index && choice_picks_by(n, i))
+                c->others[n->id] = true;
+        if (c->others[n->id])
+            choice_mark_users(c->uses, n, c->others);
+    }
+}
+
+static bool is_other(const Measuring *c, const Value *v) {
+    return v->kind == VALUE_NODE && v->graph == c->m->graph && c->others[v->def->id];
+}
+
 static void observe(void *ctx, const Value *v, Type now, const void *data) {
     Measuring *c = ctx;
     Pair *p = v->id < c->n_pairs ? c->pairs[v->id] : NULL;
+    if (p && p->was->is_index && !is_other(c, v) && !chose_alike(c, p->was, now, data))
+        mark_others(c, v);
     if (p && p->was->is_choice)
         c->alike = c->alike && chose_alike(c, p->was, now, data);
     if (!p || !kept_fits(p->was, c->place, now) || !elem_is_float(p->was->elem) ||
-        (!c->alike && choice_is_open(v)))
+        (!c->alike && choice_is_open(v)) || is_other(c, v))
         return;
     size_t take = p->was->samples[c->place].take;
     kept_load(p->was, c->place, c->x);
@@ -231,7 +250,7 @@ static void compare_outputs(Measuring *c, const ModelRun *r, Measured *out) {
         const Value *v = r->module->graph->out[i];
         const void *data = model_run_value(r, v, &now);
         MeasuredOutput *o = &out->outputs[i];
-        if (data && o->computed && (c->alike || !choice_is_open(v)))
+        if (data && o->computed && (c->alike || !choice_is_open(v)) && !is_other(c, v))
             compare_output(c, o, c->kept->outputs[i], now, data);
         else
             o->unlike += data && o->computed;
@@ -243,6 +262,7 @@ static bool run_chosen(Measuring *c, ModelRun *r, Samples *s, Measured *out, Dia
     for (size_t i = 0; i < c->kept->total; i++) {
         c->place = kept_place(c->kept, i);
         c->alike = true;
+        memset(c->others, 0, c->m->n_nodes * sizeof *c->others);
         if (c->place < 0 ? !samples_skip(s) : !model_run_load(r, s) || !model_run_sample(r, d))
             return false;
         if (c->place >= 0)
@@ -264,6 +284,8 @@ static bool run_module(Measuring *c, Module *m, Measured *out, Diags *d) {
         return false;
     }
     pair_values(c, m);
+    c->uses = uses_new(m);
+    c->others = NEW_ARRAY(c->arena, bool, m->n_nodes);
     start_outputs(c, m, r->program, out);
     model_run_observe(r, observe, c);
     bool ok = samples_take(s, c->j->ctx.part) && run_chosen(c, r, s, out, d);

@@ -3,7 +3,7 @@
 #include "exec/partial.h"
 #include "ir/ops/op.h"
 
-static void mark_users(const Uses *uses, const Node *n, bool *follows) {
+void choice_mark_users(const Uses *uses, const Node *n, bool *follows) {
     for (size_t i = 0; i < n->n_out; i++) {
         const Use *use;
         size_t count = n->out[i] ? uses_of(uses, n->out[i], &use) : 0;
@@ -22,8 +22,55 @@ const bool *choice_follows(Module *m) {
         for (size_t i = 0; i < n->n_out; i++)
             follows[n->id] = follows[n->id] || value_is_counted(n->out[i]);
         if (follows[n->id])
-            mark_users(uses, n, follows);
+            choice_mark_users(uses, n, follows);
     }
+    return follows;
+}
+
+static bool is_integers(const Value *v) {
+    return v && v->kind == VALUE_NODE && v->type.kind == TYPE_TENSOR && elem_is_int(v->type.elem) &&
+           !v->type.quant;
+}
+
+bool choice_picks_by(const Node *n, size_t i) {
+    const QuantRule *q = n->def ? &n->def->quant : NULL;
+    return q && (q->kind == QUANT_MOVE || q->kind == QUANT_ORDER) && i < n->n_in &&
+           !quant_rule_is_data(q, i) && is_integers(n->in[i]);
+}
+
+const bool *choice_indices(const Module *m) {
+    bool *picks = NEW_ARRAY(m->arena, bool, m->n_values);
+    FOR_NODES(n, m->graph)
+    for (size_t i = 0; i < n->n_in; i++)
+        if (choice_picks_by(n, i))
+            picks[n->in[i]->id] = true;
+    return picks;
+}
+
+/* Nodes stand behind what they read, so one walk from the last to the first comes to what reads
+ * floats. What only tells shapes makes none. */
+static void mark_makers(const Graph *g, bool *makers) {
+    for (const Node *n = g->last; n; n = n->prev)
+        for (size_t i = 0; i < n->n_in; i++) {
+            const Value *v = n->in[i];
+            if ((makers[n->id] || choice_picks_by(n, i)) && is_integers(v) &&
+                !(v->def->def && v->def->def->from_types))
+                makers[in_main_graph(v->def)->id] = true;
+        }
+}
+
+const bool *choice_picked(Module *m, const Uses *uses) {
+    bool *follows = NEW_ARRAY(m->arena, bool, m->n_nodes);
+    bool *makers = NEW_ARRAY(m->arena, bool, m->n_nodes);
+    mark_makers(m->graph, makers);
+    FOR_NODES(n, m->graph) {
+        for (size_t i = 0; i < n->n_in; i++)
+            follows[n->id] = follows[n->id] || choice_picks_by(n, i);
+        if (follows[n->id])
+            choice_mark_users(uses, n, follows);
+    }
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        follows[i] = follows[i] || makers[i];
     return follows;
 }
 

@@ -1,6 +1,10 @@
 /* What models choose as they run: the elements that NonZero finds, the boxes that NonMaxSuppression
  * keeps. Two models that differ a little may choose others, whose numbers say nothing about each
- * other; so what has as many elements as were chosen is compared where both chose the same. */
+ * other; so what has as many elements as were chosen is compared where both chose the same.
+ *
+ * As many elements may be others, too: where ArgMax, TopK or a computed step say which ones a
+ * Gather or a Slice picks. What such a node gives and what follows from it is compared where it
+ * picked by the same numbers. */
 #ifndef QXC_EXEC_CHOICE_H
 #define QXC_EXEC_CHOICE_H
 
@@ -9,6 +13,17 @@
 /* By id of the nodes of the main graph: whether its results follow from a choice, or are one
  * (value_is_counted). */
 const bool *choice_follows(Module *m);
+/* Whether operand `i` says which elements of its data the node gives, by integers that are
+ * computed.
+ */
+bool choice_picks_by(const Node *n, size_t i);
+/* By id of values: whether a node of the main graph picks by these integers. */
+const bool *choice_indices(const Module *m);
+/* By id of the nodes of the main graph: whether the node picks so, follows from one that does, or
+ * makes such integers of floats. */
+const bool *choice_picked(Module *m, const Uses *uses);
+/* What reads the results of a node of the main graph follows from it, too. */
+void choice_mark_users(const Uses *uses, const Node *n, bool *follows);
 /* Whether how many elements it has may follow from a choice. */
 bool choice_is_open(const Value *v);
 

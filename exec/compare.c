@@ -3,6 +3,7 @@
 
 #include "exec/choice.h"
 #include "exec/compare.h"
+#include "exec/partial.h"
 #include "exec/sample_files.h"
 #include "ir/ops/op.h"
 
@@ -12,7 +13,9 @@ typedef struct Side {
     Samples *samples;
     const Value **values; /* that nodes compute, in order */
     size_t n, cap;
-    const bool *apart; /* by node id: it is left out, or follows from a choice (exec/choice.h) */
+    const bool *apart;  /* by node id: it is left out, or follows from a choice (exec/choice.h) */
+    const bool *picked; /* by node id: choice_picked */
+    const Uses *uses;
 } Side;
 
 void error_add(ErrorSums *s, const double *x, const double *y, size_t n) {
@@ -140,15 +143,19 @@ static const bool *set_apart(const Side *s) {
     return apart;
 }
 
+static bool is_apart(const Side *s, const Node *n) {
+    return s->apart[n->id] || s->picked[n->id];
+}
+
 /* By value id: floats that a node reads that is set apart, and none makes. How far conditions and
  * indices are from each other is no number. */
 static const bool *stand_ins(Arena *a, const Side *s) {
     bool *read = NEW_ARRAY(a, bool, s->module->n_values);
     FOR_NODES(n, s->module->graph)
-    for (size_t i = 0; s->apart[n->id] && i < n->n_in; i++) {
+    for (size_t i = 0; is_apart(s, n) && i < n->n_in; i++) {
         const Value *v = n->in[i];
         if (v && elem_is_float(type_real_elem(v->type)))
-            read[v->id] = v->kind != VALUE_NODE || v->graph->owner || !s->apart[v->def->id];
+            read[v->id] = v->kind != VALUE_NODE || v->graph->owner || !is_apart(s, v->def);
     }
     return read;
 }
@@ -185,11 +192,11 @@ static bool rounds(const Node *n) {
 }
 
 static const Value *find_unmeasured(const Side *s, const Comparison *c) {
-    bool any = s->run->program;
-    for (size_t i = 0; i < c->n && !any; i++)
-        any = c->rows[i].is_output && c->rows[i].unlike && !c->rows[i].count;
+    bool left_out = s->run->program, other = false;
+    for (size_t i = 0; i < c->n; i++)
+        other = other || (c->rows[i].is_output && c->rows[i].unlike && !c->rows[i].count);
     FOR_NODES(n, s->module->graph)
-    if (any && s->apart[n->id] && rounds(n))
+    if ((((left_out || other) && s->apart[n->id]) || (other && s->picked[n->id])) && rounds(n))
         return n->out[0];
     return NULL;
 }
@@ -279,6 +286,8 @@ typedef struct Pair {
     bool shared; /* samples are made up, for a, and passed on to b */
     Twin *twins;
     size_t n_twins;
+    bool *others;              /* find_others */
+    const CompareRow **row_of; /* by value id of a; NULL: it is not compared */
     Diags *diags;
     bool failed;
 } Pair;
@@ -310,6 +319,8 @@ static bool open_side(Side *s, Module *m, const ProgramOptions *o, Diags *d) {
         return false;
     list_values(s);
     s->apart = set_apart(s);
+    s->uses = uses_new(m);
+    s->picked = choice_picked(m, s->uses);
     return true;
 }
 
@@ -358,11 +369,36 @@ static bool chose_alike(const Side *a, const Side *b, const Comparison *c, Reals
     return true;
 }
 
-static void compare_sample(const Side *a, const Side *b, Comparison *c, ErrorSums *sums, Reals *r) {
+static bool same_numbers(const Pair *p, const CompareRow *row, Reals *r) {
+    ptrdiff_t n = row ? load_value(&p->a, &p->b, row, r) : 0;
+    return n >= 0 && (n == 0 || memcmp(r->x, r->y, (size_t)n * sizeof *r->x) == 0);
+}
+
+/* By node id of a: in this sample it picks other elements than in b, or follows from what does. */
+static void find_others(const Pair *p, Reals *r) {
+    const Module *m = p->a.module;
+    memset(p->others, 0, m->n_nodes * sizeof *p->others);
+    FOR_NODES(n, m->graph) {
+        for (size_t i = 0; i < n->n_in && p->a.picked[n->id] && !p->others[n->id]; i++)
+            p->others[n->id] =
+                choice_picks_by(n, i) && !same_numbers(p, p->row_of[n->in[i]->id], r);
+        if (p->others[n->id])
+            choice_mark_users(p->a.uses, n, p->others);
+    }
+}
+
+static bool is_other(const Pair *p, const Value *v) {
+    return v->kind == VALUE_NODE && p->others[in_main_graph(v->def)->id];
+}
+
+static void compare_sample(const Pair *p, Comparison *c, ErrorSums *sums, Reals *r) {
+    const Side *a = &p->a, *b = &p->b;
     bool alike = chose_alike(a, b, c, r);
+    find_others(p, r);
     for (size_t i = 0; i < c->n; i++) {
         CompareRow *row = &c->rows[i];
-        ptrdiff_t n = alike || !choice_is_open(row->a) ? load_value(a, b, row, r) : -1;
+        bool like = (alike || !choice_is_open(row->a)) && !is_other(p, row->a);
+        ptrdiff_t n = like ? load_value(a, b, row, r) : -1;
         row->unlike += n < 0;
         if (n > 0)
             error_add(&sums[i], r->x, r->y, (size_t)n);
@@ -398,10 +434,14 @@ static void find_unseen(Comparison *c) {
 static bool run_both(Pair *p, Comparison *c, Arena *arena) {
     ErrorSums *sums = NEW_ARRAY(arena, ErrorSums, c->n);
     Reals reals = {.arena = arena};
+    p->others = NEW_ARRAY(arena, bool, p->a.module->n_nodes);
+    p->row_of = NEW_ARRAY(arena, const CompareRow *, p->a.module->n_values);
+    for (size_t i = 0; i < c->n; i++)
+        p->row_of[c->rows[i].a->id] = &c->rows[i];
     while (load_both(p)) {
         if (!model_run_sample(p->a.run, p->diags) || !model_run_sample(p->b.run, p->diags))
             return false;
-        compare_sample(&p->a, &p->b, c, sums, &reals);
+        compare_sample(p, c, sums, &reals);
         c->samples++;
     }
     size_t kept = 0; /* a value that never came up in both is not compared */

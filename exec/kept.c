@@ -1,5 +1,6 @@
 /* See exec/kept.h. */
 #include "exec/kept.h"
+#include "exec/choice.h"
 #include "ir/ops/op.h"
 
 /* Of values that are no outputs. */
@@ -10,6 +11,7 @@ KeptRun *kept_new(const Module *m, size_t total) {
     *k = (KeptRun){.arena = m->arena, .total = total, .n_values = m->n_values};
     k->n = total < KEPT_SAMPLES ? total : KEPT_SAMPLES;
     k->values = NEW_ARRAY(m->arena, KeptValue *, m->n_values);
+    k->indices = choice_indices(m);
     k->n_outputs = m->graph->n_out;
     k->outputs = NEW_ARRAY(m->arena, KeptValue *, k->n_outputs);
     k->at = NEW_ARRAY(m->arena, size_t, KEPT_MOST);
@@ -67,6 +69,7 @@ static void take(KeptRun *k, KeptValue **slot, int place, const Value *v, Type n
         **slot = (KeptValue){.name = v->name,
                              .elem = v->type.elem,
                              .is_choice = value_is_counted(v),
+                             .is_index = v->id < k->n_values && k->indices[v->id],
                              .samples = NEW_ARRAY(k->arena, KeptSample, k->n)};
     }
     KeptSample *s = &(*slot)->samples[place];
@@ -83,7 +86,7 @@ void kept_value(KeptRun *k, int place, const Value *v, Type now, const void *dat
     size_t most = k->closely ? MOST_CLOSELY : MOST_OF_VALUE;
     if (v->graph != v->graph->module->graph || v->kind != VALUE_NODE || v->id >= k->n_values)
         return;
-    bool choice = value_is_counted(v);
+    bool choice = value_is_counted(v) || k->indices[v->id];
     if (!choice && ((size_t)place % every || !elem_is_float(v->type.elem)))
         return;
     take(k, &k->values[v->id], place, v, now, data, choice ? KEPT_MOST : most);

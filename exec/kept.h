@@ -4,10 +4,10 @@
  * The samples are all of the data up to 32, of more 32 spread evenly over it: the same ones each
  * time. So what is done with them costs little beside the runs that quantization takes. Of
  * a graph output up to 65536 elements a sample are kept, and as many of what nodes of the main
- * graph choose (exec/choice.h). Of other floats that those nodes compute 256 elements of each of 4
- * samples are kept, or 1024 of each of the samples where they are looked at closely. Of more
- * elements those are kept that stand at places spread evenly (multiples of the golden ratio, modulo
- * 1). NaN and infinities are kept as they are. Memory is the arena's. */
+ * graph choose or pick by (exec/choice.h). Of other floats that those nodes compute 256 elements of
+ * each of 4 samples are kept, or 1024 of each of the samples where they are looked at closely. Of
+ * more elements those are kept that stand at places spread evenly (multiples of the golden ratio,
+ * modulo 1). NaN and infinities are kept as they are. Memory is the arena's. */
 #ifndef QXC_EXEC_KEPT_H
 #define QXC_EXEC_KEPT_H
 
@@ -25,7 +25,8 @@ typedef struct KeptSample {
 typedef struct KeptValue {
     Str name;
     ElemType elem;
-    bool is_choice;      /* of integers, all of them are kept that outputs have (exec/choice.h) */
+    bool is_choice;      /* all of it is kept that outputs have (exec/choice.h) */
+    bool is_index;       /* the same, of integers that nodes pick elements by */
     KeptSample *samples; /* by place */
 } KeptValue;
 
@@ -35,6 +36,7 @@ typedef struct KeptRun {
     bool closely;       /* as above; set before any run */
     KeptValue **values; /* by Value.id of the module that was run; NULL: not kept */
     uint32_t n_values;
+    const bool *indices; /* by Value.id, too: choice_indices */
     KeptValue **outputs; /* by place in graph->out; NULL: not computed */
     size_t n_outputs;
     size_t *at; /* scratch: places of elements */
