@@ -34,14 +34,24 @@ typedef struct FitNumbers {
     bool one;
 } FitNumbers;
 
-/* Scale and zero point of each group that make the sum of (x - dequantize(quantize(x)))^2 smallest:
- * of ranges shrunk step by step to a fifth, each with the scale that suits its integers by least
- * squares, sum x q / sum q^2, the best, and once or twice more from there. Few steps are better
- * spent where most numbers are. For ternary weights
+/* What parameters are fitted to: the integers, and how many times more the part of the error counts
+ * that lies along the numbers. Least squares makes numbers smaller, by a ninth with two bits:
+ * clipping costs less than wide steps. All groups of a weight do so at once and every layer behind
+ * it again, so that this part adds up where the rest averages out. */
+typedef struct FitAim {
+    IntRange range;
+    bool symmetric, pow2;
+    double along;
+} FitAim;
+
+/* Scale and zero point of each group that make the sum of (x - dequantize(quantize(x)))^2 smallest
+ * (the part along x more often, as `aim` says): of ranges shrunk step by step to a fifth, each with
+ * the scale that suits its integers by least squares, sum x q / sum q^2, the best, and once or
+ * twice more from there. Few steps are better spent where most numbers are. For ternary weights
  * that is Ternary Weight Networks' solution (Li, Zhang, Liu 2016), for one bit, where the zero
  * point is 0 or 1, the mean of the numbers that become 1. Integers have at most 16 bits. `scale`
  * and `zp` have ROW_LANES entries, all the same for one group. */
-void params_fit(FitNumbers x, IntRange r, bool symmetric, bool pow2, float *scale, int64_t *zp);
+void params_fit(FitNumbers x, const FitAim *aim, float *scale, int64_t *zp);
 
 /* rint(bias / scale) saturated to int32; `scale` is the float32 product of input and weight. */
 int32_t params_bias(double bias, float scale);

@@ -1,9 +1,13 @@
 /* Parameters by least squares, for ROW_LANES groups of numbers at once.
  *
- * Scale s takes the numbers x to integers q. Of all scales t = sum x q / sum q^2 suits those q
- * best: it takes (sum x q)^2 / sum q^2 off the error, which is sum x^2 without any q. A step of the
- * search is one pass over the numbers for these two sums, and gives both t and what it is worth; t
- * may then take some x to other q, which is the next step. */
+ * Scale s takes the numbers x to integers q, and t q stands for x. The error is
+ *
+ *   E(t) = sum (x - t q)^2 + a (sum x (x - t q))^2 / sum x^2
+ *
+ * whose second part is that of the error which lies along x, and t = (1 + a) X / (Q + a X^2 / S)
+ * makes it smallest for these q, with X = sum x q, Q = sum q^2 and S = sum x^2; without `a` that is
+ * X / Q. A step of the search is one pass over the numbers for X and Q, and gives both t and what
+ * it is worth; t may then take some x to other q, which is the next step. */
 #include "passes/params.h"
 #include "support/wide.h"
 
@@ -15,8 +19,7 @@ typedef struct Groups {
     size_t n;              /* whole rows */
     float rest[ROW_LANES]; /* of one group: what fills no row, and zeros */
     bool one;
-    IntRange range;
-    bool symmetric, pow2;
+    FitAim aim;
     float min[ROW_LANES], max[ROW_LANES];
     float squares[ROW_LANES]; /* sum x^2 */
 } Groups;
@@ -29,7 +32,7 @@ typedef struct Lanes {
 
 /* The parameters of part `f` of the range; one bit is all on one side of 0 or on the other. */
 static void from_range(const Groups *g, double f, bool below, Lanes *t) {
-    IntRange r = g->range;
+    IntRange r = g->aim.range;
     bool one_bit = r.hi - r.lo == 1;
     float min[ROW_LANES], max[ROW_LANES];
     int64_t zp[ROW_LANES];
@@ -37,7 +40,8 @@ static void from_range(const Groups *g, double f, bool below, Lanes *t) {
         min[k] = one_bit && !below ? 0 : (float)((double)g->min[k] * f);
         max[k] = one_bit && below ? 0 : (float)((double)g->max[k] * f);
     }
-    params_from_ranges(min, max, ROW_LANES, r, g->symmetric && !one_bit, g->pow2, t->scale, zp);
+    params_from_ranges(min, max, ROW_LANES, r, g->aim.symmetric && !one_bit, g->aim.pow2, t->scale,
+                       zp);
     for (size_t k = 0; k < ROW_LANES; k++) {
         t->lo[k] = (float)(r.lo - zp[k]);
         t->hi[k] = (float)(r.hi - zp[k]);
@@ -75,11 +79,14 @@ WIDE static void suit(const Groups *g, Products *products, Lanes *t) {
     join(g, qq);
 #pragma GCC unroll 1
     for (size_t k = 0; k < ROW_LANES; k++) {
-        float s = (float)(xq[k] / (qq[k] > 0 ? qq[k] : 1));
-        bool takes = !g->pow2 && s >= FLT_MIN && s <= FLT_MAX;
+        double squares = g->squares[k] > 0 ? (double)g->squares[k] : 1;
+        double all = qq[k] + g->aim.along * xq[k] * xq[k] / squares;
+        float s = (float)((1 + g->aim.along) * xq[k] / (all > 0 ? all : 1));
+        bool takes = !g->aim.pow2 && s >= FLT_MIN && s <= FLT_MAX;
         t->scale[k] = takes ? s : t->scale[k];
-        double by = (double)t->scale[k];
-        t->worth[k] = (float)(by * (2 * xq[k] - by * qq[k]));
+        double by = (double)t->scale[k], missing = squares - by * xq[k];
+        t->worth[k] =
+            (float)(by * (2 * xq[k] - by * qq[k]) - g->aim.along * missing * missing / squares);
     }
 }
 
@@ -122,10 +129,11 @@ static void search(const Groups *g, bool below, Lanes *best) {
     keep_better(best, &t);
     for (int i = 1; i < STEPS; i++) {
         float f = 1 - 0.8F * (float)i / (float)STEPS;
-        if (g->range.hi - g->range.lo > 1 && !g->pow2 && cuts_too_much(g, f, &whole, best))
+        if (g->aim.range.hi - g->aim.range.lo > 1 && !g->aim.pow2 &&
+            cuts_too_much(g, f, &whole, best))
             break;
         t = whole;
-        if (g->pow2)
+        if (g->aim.pow2)
             from_range(g, (double)f, below, &t);
         else
             from_whole(&whole, f, &t);
@@ -157,8 +165,8 @@ static void join_spans(Groups *g) {
     }
 }
 
-static Groups groups_of(FitNumbers x, IntRange r, bool symmetric, bool pow2) {
-    Groups g = {.x = x.x, .n = x.n, .one = x.one, .range = r, .symmetric = symmetric, .pow2 = pow2};
+static Groups groups_of(FitNumbers x, const FitAim *aim) {
+    Groups g = {.x = x.x, .n = x.n, .one = x.one, .aim = *aim};
     double squares[ROW_LANES] = {0};
     if (x.one) {
         g.n = x.n / ROW_LANES;
@@ -175,15 +183,16 @@ static Groups groups_of(FitNumbers x, IntRange r, bool symmetric, bool pow2) {
     return g;
 }
 
-void params_fit(FitNumbers x, IntRange r, bool symmetric, bool pow2, float *scale, int64_t *zp) {
-    Groups g = groups_of(x, r, symmetric, pow2);
+void params_fit(FitNumbers x, const FitAim *aim, float *scale, int64_t *zp) {
+    Groups g = groups_of(x, aim);
+    IntRange r = aim->range;
     Lanes best;
     for (size_t k = 0; k < ROW_LANES; k++)
         best.worth[k] = -INFINITY;
     search(&g, false, &best);
     if (r.hi - r.lo == 1)
         search(&g, true, &best);
-    if (!pow2)
+    if (!aim->pow2)
         improve(&g, &best);
     memcpy(scale, best.scale, sizeof best.scale);
     for (size_t k = 0; k < ROW_LANES; k++)

@@ -31,8 +31,8 @@ static void params_of_ranges(void *ctx, size_t from, size_t to, int worker) {
     const Ranges *g = ctx;
     GroupParams *p = g->p;
     (void)worker;
-    params_from_ranges(g->min[0] + from, g->max[0] + from, to - from, p->range, p->symmetric,
-                       p->pow2, p->scale + from, p->zp + from);
+    params_from_ranges(g->min[0] + from, g->max[0] + from, to - from, p->aim.range,
+                       p->aim.symmetric, p->aim.pow2, p->scale + from, p->zp + from);
 }
 
 void groups_from_ranges(GroupParams *p, const Quant *q, const Tensor *t, Arena *a) {
@@ -147,7 +147,7 @@ static size_t collect(const Grid *g, const RowFloat *x, const Strip *s) {
 static void fit(GroupParams *p, FitNumbers x, size_t at, size_t n) {
     float scale[ROW_LANES];
     int64_t zp[ROW_LANES];
-    params_fit(x, p->range, p->symmetric, p->pow2, scale, zp);
+    params_fit(x, &p->aim, scale, zp);
     memcpy(p->scale + at, scale, n * sizeof *scale);
     memcpy(p->zp + at, zp, n * sizeof *zp);
 }

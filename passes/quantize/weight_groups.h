@@ -6,8 +6,7 @@
 #include "passes/params.h"
 
 typedef struct GroupParams {
-    IntRange range;
-    bool symmetric, pow2;
+    FitAim aim;
     float *scale; /* groups_count of them, row-major in the grid of blocks */
     int64_t *zp;
 } GroupParams;

@@ -27,7 +27,7 @@ def wanted(given, loaded):
         for tool in given.tool:
             for recipe, options in RECIPES[tool].get(form, {}).items():
                 for model in loaded:
-                    if model.name in MODELS_OF.get(form, models.ALL) and model.name not in NOT_OF.get((tool, recipe), ()):
+                    if model.name in MODELS_OF.get(form, models.USUAL) and model.name not in NOT_OF.get((tool, recipe), ()):
                         yield form, tool, recipe, options, model
 
 

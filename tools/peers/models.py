@@ -72,7 +72,8 @@ def made(name, folder):
 
 
 MADE = ("detector", "transformer", "outliers")
-ALL = ("digits", *TRAINED, *NAMES, *MADE, "decoder")
+USUAL = ("digits", *TRAINED, *NAMES, *MADE)
+ALL = (*USUAL, "decoder")
 
 
 def load(name, folder):

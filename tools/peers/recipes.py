@@ -65,4 +65,4 @@ RECIPES = {
 # MatMulNBits is about MatMul: what has few of them says nothing of the others.
 MODELS_OF = {"int4 weights": {"vit", "charlm", "transformer", "outliers"}, **dict.fromkeys(LANGUAGE, {"charlm", "decoder"})}
 # A preset of a language model is of another format.
-NOT_OF = {("qxc", "-preset=auto"): {"charlm", "decoder"}}
+NOT_OF = {("qxc", "-preset=auto"): {"charlm"}}
