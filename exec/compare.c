@@ -3,8 +3,8 @@
 
 #include "exec/choice.h"
 #include "exec/compare.h"
+#include "exec/compare_inputs.h"
 #include "exec/partial.h"
-#include "exec/sample_files.h"
 #include "ir/ops/op.h"
 
 typedef struct Side {
@@ -17,28 +17,6 @@ typedef struct Side {
     const bool *picked; /* by node id: choice_picked */
     const Uses *uses;
 } Side;
-
-void error_add(ErrorSums *s, const double *x, const double *y, size_t n) {
-    s->count += n;
-    for (size_t i = 0; i < n; i++) {
-        bool same = x[i] == y[i] || (isnan(x[i]) && isnan(y[i]));
-        double d = same ? 0 : fabs(x[i] - y[i]);
-        if (isnan(d) || d > s->max_abs) /* once NaN, always NaN: no d is larger */
-            s->max_abs = d;
-        if (!isfinite(x[i]) || !isfinite(y[i]))
-            continue;
-        s->xx += x[i] * x[i];
-        s->yy += y[i] * y[i];
-        s->xy += x[i] * y[i];
-        s->dd += d * d;
-    }
-}
-
-double error_sqnr(const ErrorSums *s) {
-    if (s->dd == 0)
-        return isnan(s->max_abs) || isinf(s->max_abs) ? -INFINITY : INFINITY;
-    return s->xx == 0 ? -INFINITY : 10 * log10(s->xx / s->dd);
-}
 
 void compare_finish(CompareRow *row, const ErrorSums *s) {
     row->count = s->count;
@@ -62,15 +40,10 @@ bool is_cut_by_clamp(const Uses *uses, const Value *v) {
 
 /* ---- pairing ---- */
 
-static bool same_count(const Value *x, const Value *y) {
-    size_t n, k;
-    return type_count(x->type, &n) && type_count(y->type, &k) && n == k;
-}
-
 /* How many there are may be for a run to say. */
 static bool may_fit(const Value *x, const Value *y) {
     size_t n;
-    return same_count(x, y) || !type_count(x->type, &n) || !type_count(y->type, &n);
+    return compare_same_count(x, y) || !type_count(x->type, &n) || !type_count(y->type, &n);
 }
 
 static void list_values(Side *s) {
@@ -201,90 +174,12 @@ static const Value *find_unmeasured(const Side *s, const Comparison *c) {
     return NULL;
 }
 
-/* ---- one sample for both ---- */
-
-/* An input of the second model and the one of the first whose data it gets. */
-typedef struct Twin {
-    const Value *from, *to;
-    size_t from_port, to_port;
-    size_t count;
-    float *reals; /* of `from` where that is quantized */
-} Twin;
-
-/* The graph inputs that need data, in order of port. */
-static size_t open_inputs(const Graph *g, const Value **out) {
-    size_t n = 0;
-    for (size_t i = 0; i < g->n_in; i++)
-        if (!g->in[i]->data)
-            out[n++] = g->in[i];
-    return n;
-}
-
-static bool match_twin(Arena *arena, const Value *x, const Value *y, Twin *t, Diags *d) {
-    t->from = x;
-    t->to = y;
-    type_count(x->type, &t->count);
-    if (!same_count(x, y))
-        return diag_error(d, x->loc, "input %s has another shape in the second model",
-                          diag_name(d, x->name));
-    bool quantized = type_is_quantized(x->type);
-    if (!sample_convertible(y, quantized ? ELEM_FLOAT : x->type.elem))
-        return diag_error(d, x->loc, "input %s is %s, in the second model %s",
-                          diag_name(d, x->name), type_text(arena, x->type),
-                          type_text(arena, y->type));
-    if (quantized)
-        t->reals = NEW_ARRAY(arena, float, t->count);
-    return true;
-}
-
-/* Inputs pair up as values do: by name, and by position those that have no namesake. */
-static bool match_inputs(const Module *a, const Module *b, Twin **twins, size_t *n, Diags *d) {
-    Arena *arena = a->arena;
-    const Value **x = NEW_ARRAY(arena, const Value *, a->graph->n_in),
-                **y = NEW_ARRAY(arena, const Value *, b->graph->n_in);
-    size_t n_x = open_inputs(a->graph, x);
-    *n = open_inputs(b->graph, y);
-    if (n_x != *n)
-        return diag_error(d, LOC_NONE, "the first model has %zu inputs, the second %zu", n_x, *n);
-    Map *ports = map_new(arena); /* from 1, as map_get says 0 for none */
-    for (size_t i = 0; i < n_x; i++)
-        map_set(ports, x[i]->name, (void *)(uintptr_t)(i + 1));
-    *twins = NEW_ARRAY(arena, Twin, *n);
-    for (size_t i = 0; i < *n; i++) {
-        size_t port = (size_t)(uintptr_t)map_get(ports, y[i]->name);
-        Twin t = {.from_port = port ? port - 1 : i, .to_port = i};
-        if (!match_twin(arena, x[t.from_port], y[i], &t, d))
-            return false;
-        (*twins)[i] = t;
-    }
-    return true;
-}
-
-/* The sample that the first model has in its inputs, as the second takes it: the same integers
- * where both are quantized alike, else the real numbers they stand for. */
-static bool pass_on(const Twin *t, const ModelRun *from, const ModelRun *to, Diags *d) {
-    const uint8_t *src = model_run_input(from, t->from_port);
-    uint8_t *dst = model_run_input(to, t->to_port);
-    const Quant *q = t->from->type.quant;
-    ElemType elem = t->from->type.elem;
-    bool alike = type_is_quantized(t->to->type) && quant_equal(q, t->to->type.quant);
-    if (!t->reals || alike)
-        return sample_convert(t->to, elem, src, dst, t->count, d);
-    int64_t dims[MAX_RANK];
-    int rank = type_lengths(t->from->type, dims);
-    for (size_t i = 0; i < t->count; i++) {
-        size_t k = quant_index(q, rank, dims, i);
-        t->reals[i] = (float)(elem_load_int(elem, src, i) - quant_zp(q, k)) * quant_scale(q, k);
-    }
-    return sample_convert(t->to, ELEM_FLOAT, (const uint8_t *)t->reals, dst, t->count, d);
-}
-
 /* ---- running ---- */
 
 typedef struct Pair {
     Side a, b;
     bool shared; /* samples are made up, for a, and passed on to b */
-    Twin *twins;
+    CompareTwin *twins;
     size_t n_twins;
     bool *others;              /* find_others */
     const CompareRow **row_of; /* by value id of a; NULL: it is not compared */
@@ -298,7 +193,7 @@ static bool load_both(Pair *p) {
     if (!p->shared)
         return model_run_load(p->b.run, p->b.samples);
     for (size_t i = 0; i < p->n_twins && !p->failed; i++)
-        p->failed = !pass_on(&p->twins[i], p->a.run, p->b.run, p->diags);
+        p->failed = !compare_pass_on(&p->twins[i], p->a.run, p->b.run, p->diags);
     return !p->failed;
 }
 
@@ -460,11 +355,11 @@ bool compare_modules(Module *a, Module *b, const CompareData *data, const Progra
     Pair p = {.shared = data->n == 0, .diags = d};
     size_t level = progress_begin(diags_progress(d), "comparison", 0);
     *out = (Comparison){0};
-    bool ok =
-        open_side(&p.a, a, options_a, d) && open_side(&p.b, b, options_b, d) &&
-        open_samples(&p.a, data, d) &&
-        (p.shared ? match_inputs(a, b, &p.twins, &p.n_twins, d) : open_samples(&p.b, data, d)) &&
-        pair_values(&p.a, &p.b, out, d) && run_both(&p, out, a->arena);
+    bool ok = open_side(&p.a, a, options_a, d) && open_side(&p.b, b, options_b, d) &&
+              open_samples(&p.a, data, d) &&
+              (p.shared ? compare_match_inputs(a, b, &p.twins, &p.n_twins, d)
+                        : open_samples(&p.b, data, d)) &&
+              pair_values(&p.a, &p.b, out, d) && run_both(&p, out, a->arena);
     if (ok)
         out->unmeasured = find_unmeasured(&p.b, out);
     if (p.a.samples)

@@ -9,19 +9,8 @@
 #ifndef QXC_EXEC_COMPARE_H
 #define QXC_EXEC_COMPARE_H
 
+#include "exec/error_sums.h"
 #include "exec/model_run.h"
-
-/* Of one pair of values, over all that was added. Elements where one is NaN or infinite count in
- * max_abs alone. */
-typedef struct ErrorSums {
-    double xx, yy, xy, dd, max_abs;
-    size_t count;
-} ErrorSums;
-
-/* n elements more, `x` the reference. */
-void error_add(ErrorSums *s, const double *x, const double *y, size_t n);
-/* In dB, as CompareRow.sqnr. */
-double error_sqnr(const ErrorSums *s);
 
 /* Whether only a clamp of the same quantization reads the value (Conv before Relu): it is cut off
  * on purpose, and what it loses means nothing. */
