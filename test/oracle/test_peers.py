@@ -58,6 +58,13 @@ class Products(OracleCase):
                  helper.make_node("Transpose", ["w"], ["wt"]), helper.make_node("MatMul", ["b", "wt"], ["y"])]
         self.assertEqual((1, 3), float_products(model_of(nodes, w=W, q=Q, s=SCALE)))
 
+    def test_behind_a_guard(self):
+        """A Sum of one weight is that weight; a Sum of two is a result."""
+        nodes = [helper.make_node("DequantizeLinear", ["q", "s"], ["d"]), helper.make_node("Sum", ["d"], ["g"]),
+                 helper.make_node("MatMul", ["x", "g"], ["a"]),
+                 helper.make_node("Sum", ["d", "w"], ["two"]), helper.make_node("MatMul", ["a", "two"], ["y"])]
+        self.assertEqual((0, 1), float_products(model_of(nodes, w=W, q=Q, s=SCALE)))
+
     def test_no_constant(self):
         """A product of two results is none of a weight, whatever is quantized before it."""
         nodes = [helper.make_node("QuantizeLinear", ["x", "s"], ["xq"]), helper.make_node("DequantizeLinear", ["xq", "s"], ["xd"]),
@@ -95,6 +102,19 @@ class Page(unittest.TestCase):
         self.found["W8A8", "qxc", "-preset=auto", "a"] = [{**full, "sqnr": 30.5}]
         self.found["W8A8", "quark", "AdaRound", "a"] = [{**full, "sqnr": 40.0, "float": 1}]
         self.assertIn("| best of qxc over the best of the others | +0.5 |  |\n", self.page.page(self.found, ["a", "b"], 1, "none"))
+
+
+class Text(unittest.TestCase):
+    def test_table(self):
+        """Perplexity by bits, the least bold; a recipe without these bits has an empty cell."""
+        cell = {"sqnr": 30.0, "float": 0, "products": 2, "plain perplexity": 3.5}
+        four, two = "int4 in blocks of 32", "int2 in blocks of 32"
+        text = page_module().page({(four, "onnxruntime", "RTN", "decoder"): [{**cell, "perplexity": 3.7}],
+                                   (four, "qxc", "default", "decoder"): [{**cell, "perplexity": 3.6}],
+                                   (two, "qxc", "default", "decoder"): [{**cell, "perplexity": 4.0}]}, ["decoder"], 1, "none")
+        self.assertIn("Perplexity of decoder, which has 3.500 in float:", text)
+        self.assertIn("| onnxruntime RTN | 3.700 |  |  |\n", text)
+        self.assertIn("| `qxc` | **3.600** |  | **4.000** |\n", text)
 
 
 TOOL = """import sys

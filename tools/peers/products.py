@@ -5,9 +5,14 @@ WHOLE = ("MatMulNBits", "MatMulInteger", "ConvInteger", "QLinearConv", "QLinearM
 MOVES = ("Transpose", "Reshape", "Identity", "Squeeze", "Unsqueeze", "Cast")
 
 
+def moves(node):
+    """Whether its result is its first input; a Sum of one thing is that, and keeps runtimes from fusing."""
+    return node.op_type in MOVES or (node.op_type == "Sum" and len(node.input) == 1)
+
+
 def source(name, makers, constants):
     """"float" of a constant, "integer" of one that is dequantized, or None of anything else."""
-    while name in makers and makers[name].op_type in MOVES:
+    while name in makers and moves(makers[name]):
         name = makers[name].input[0]
     if name in constants:
         return "float"
@@ -15,7 +20,7 @@ def source(name, makers, constants):
     if maker is None or maker.op_type != "DequantizeLinear":
         return None
     behind = maker.input[0]
-    while behind in makers and makers[behind].op_type in (*MOVES, "QuantizeLinear"):
+    while behind in makers and (moves(makers[behind]) or makers[behind].op_type == "QuantizeLinear"):
         behind = makers[behind].input[0]
     return "integer" if behind in constants else None
 
