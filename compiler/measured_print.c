@@ -41,6 +41,8 @@ static void put_output(const Job *j, const MeasuredOutput *o, size_t samples) {
         fprintf(stderr, "output %s has no elements", name);
     } else if (o->integer) {
         put_integers(o, name);
+    } else if (!o->sums.finite) {
+        fprintf(stderr, "output %s is nowhere finite", name);
     } else if (o->sums.xx == 0) {
         fprintf(stderr, "output %s is 0 in the float model, here %s%.3g", name,
                 o->sums.dd == 0 ? "" : "up to ", o->sums.max_abs);

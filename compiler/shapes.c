@@ -168,7 +168,7 @@ static bool bound_lengths(Job *j, Module *m) {
 bool job_fix_shapes(Job *j, Module *m) {
     const TextList *binds = &j->o->bind;
     for (size_t i = 0; i < binds->n; i++) {
-        const char *eq = strchr(binds->items[i], '=');
+        const char *eq = strrchr(binds->items[i], '='); /* names may have one */
         int64_t v;
         const char *end = eq ? read_size(eq + 1, &v) : NULL;
         if (!end || *end)

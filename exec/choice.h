@@ -4,7 +4,8 @@
  *
  * As many elements may be others, too: where ArgMax, TopK or a computed step say which ones a
  * Gather or a Slice picks. What such a node gives and what follows from it is compared where it
- * picked by the same numbers. */
+ * picked by the same numbers. That is so of movers in the main graph: what a body picks, or where a
+ * Scatter puts its updates, is not looked at. */
 #ifndef QXC_EXEC_CHOICE_H
 #define QXC_EXEC_CHOICE_H
 

@@ -12,6 +12,7 @@ void error_add(ErrorSums *s, const double *x, const double *y, size_t n) {
             s->max_abs = d;
         if (!isfinite(x[i]) || !isfinite(y[i]))
             continue;
+        s->finite++;
         s->xx += x[i] * x[i];
         s->yy += y[i] * y[i];
         s->xy += x[i] * y[i];

@@ -9,7 +9,7 @@
  * max_abs alone. */
 typedef struct ErrorSums {
     double xx, yy, xy, dd, max_abs;
-    size_t count;
+    size_t count, finite; /* finite: numbers on both sides */
 } ErrorSums;
 
 /* n elements more, `x` the reference. */

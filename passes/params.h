@@ -35,7 +35,7 @@ typedef struct FitNumbers {
 } FitNumbers;
 
 /* What parameters are fitted to: the integers, and how many times more the part of the error counts
- * that lies along the numbers. Least squares makes numbers smaller, by a ninth with two bits:
+ * that lies along the numbers. Least squares makes numbers smaller, by an eighth with two bits:
  * clipping costs less than wide steps. All groups of a weight do so at once and every layer behind
  * it again, so that this part adds up where the rest averages out. */
 typedef struct FitAim {

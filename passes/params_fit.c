@@ -79,14 +79,16 @@ WIDE static void suit(const Groups *g, Products *products, Lanes *t) {
     join(g, qq);
 #pragma GCC unroll 1
     for (size_t k = 0; k < ROW_LANES; k++) {
-        double squares = g->squares[k] > 0 ? (double)g->squares[k] : 1;
-        double all = qq[k] + g->aim.along * xq[k] * xq[k] / squares;
-        float s = (float)((1 + g->aim.along) * xq[k] / (all > 0 ? all : 1));
+        double squares = (double)g->squares[k];
+        /* Beyond the range of float it is not known what lies along the numbers. */
+        double a = squares >= FLT_MIN && squares <= FLT_MAX ? g->aim.along : 0;
+        double all = qq[k] + (a > 0 ? a * xq[k] * xq[k] / squares : 0);
+        float s = (float)((1 + a) * xq[k] / (all > 0 ? all : 1));
         bool takes = !g->aim.pow2 && s >= FLT_MIN && s <= FLT_MAX;
         t->scale[k] = takes ? s : t->scale[k];
         double by = (double)t->scale[k], missing = squares - by * xq[k];
-        t->worth[k] =
-            (float)(by * (2 * xq[k] - by * qq[k]) - g->aim.along * missing * missing / squares);
+        double more = a > 0 ? a * missing * missing / squares : 0;
+        t->worth[k] = (float)(by * (2 * xq[k] - by * qq[k]) - more);
     }
 }
 

@@ -264,7 +264,7 @@ def main():
     if not path.exists():
         export(args.size, train(args.size, learned, args.threads), path)
         np.savez(calib, ids=windows(learned, WINDOWS["train"], context)[:, None])
-        np.savez(folder / "test.npz", ids=judged[:, None])  # for tools/peers
+    np.savez(folder / "test.npz", ids=judged[:, None])  # for tools/peers
     measure(path, calib, judged)
 
 

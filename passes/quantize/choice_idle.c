@@ -95,7 +95,8 @@ static void tell(const Effects *x, const SchemeRule *r, SchemeRole role, const E
     if (role == SCHEME_WEIGHTS || role == SCHEME_BIAS)
         diag_warning(d, at, "%s%sthis has no effect: no node that '%s' names has %s", file, colon,
                      diag_name(d, str_from(r->pattern)),
-                     role == SCHEME_BIAS ? "a bias" : "constant weights");
+                     role == SCHEME_BIAS ? "a bias that is quantized"
+                                         : "weights that are quantized");
     else if (e->held[role])
         diag_warning(d, at,
                      "%s%sthis has no effect on '%s', which is %s: only floats are quantized", file,

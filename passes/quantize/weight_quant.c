@@ -9,11 +9,11 @@
 
 enum {
     FEW_BITS = 4, /* up to here the error of clipping is weighed against that of the steps */
-    /* Up to here blocks are kept from becoming smaller by it (FitAim). A trained language model has
-     * 2.16 bits a character with 2 bits and ALONG 0, 2.01 with 2, 2.00 with 8 and 16; with 4 bits
-     * it makes no difference. */
-    SMALLER_BITS = 3,
-    ALONG = 8,
+    /* Blocks of so many integers are kept from becoming smaller by it. With more integers that
+     * makes no difference, with fewer it costs more than it gives: docs/bits.md has figures. */
+    KEPT_LEAST = 4,
+    KEPT_MOST = 8,
+    ALONG = 4, /* FitAim */
 };
 
 /* The axis that the node sums over. Weights are [out, in, ...] or [in, out]. */
@@ -99,6 +99,12 @@ static void state_range(Quant *q, IntRange r) {
     q->hi = r.hi;
 }
 
+static double along(const PassContext *c, IntRange r, bool blocks) {
+    int64_t integers = r.hi - r.lo + 1;
+    return blocks && c->weights_alone && integers >= KEPT_LEAST && integers <= KEPT_MOST ? ALONG
+                                                                                         : 0;
+}
+
 Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const Value *w, int axis) {
     Choice settled = *choice, *o = &settled;
     Arena *a = n->graph->module->arena;
@@ -115,8 +121,7 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
     Arena *scratch = arena_scratch(a);
     float *scale = NEW_ARRAY(scratch, float, groups);
     int64_t *zp = NEW_ARRAY(scratch, int64_t, groups);
-    bool smaller = blocks && c->weights_alone && r.hi - r.lo < 1 << SMALLER_BITS;
-    GroupParams p = {{r, sym, o->pow2, smaller ? ALONG : 0}, scale, zp};
+    GroupParams p = {{r, sym, o->pow2, along(c, r, blocks)}, scale, zp};
     (few ? groups_fit : groups_from_ranges)(&p, q, w->data, scratch);
     for (size_t k = 0; k < groups; k++) {
         double bias = blocks ? 0 : bias_floor(o, n, r, k, groups);

@@ -312,27 +312,46 @@ static double kept_share(const Tensor *t, const Quant *q, const GroupParams *p) 
     return along / all;
 }
 
-/* Two bits make numbers an eighth smaller by least squares, and hardly smaller where that counts
- * more. */
-static void test_fit_along(void **state) {
-    (void)state;
-    static const Layout blocks = {ELEM_UINT2, 2, {64, 96}, 2, {0, 1}, {32, 1}, 2};
+/* Blocks of 32 of a bell times `by`, the first of zeros alone, fitted with `most` + 1 integers. */
+static double share_of(int64_t most, double along, double by) {
+    static const Layout blocks = {ELEM_UINT4, 2, {64, 96}, 2, {0, 1}, {32, 1}, 2};
     Arena *a = arena_new(0, NULL);
-    unsigned seed = 5;
+    uint32_t seed = 5;
     Quant *q = quant_of_layout(a, &blocks, &seed);
     uint8_t *bytes;
     Tensor *t = tensor_new(a, ELEM_FLOAT, blocks.rank, blocks.dims, &bytes);
     fill_bell(t, bytes, &seed);
+    float *x = (float *)(void *)bytes;
+    for (size_t i = 0; i < t->count; i++)
+        x[i] = i < 32 * 96 && i % 96 == 0 ? 0 : (float)((double)x[i] * by);
     size_t n = groups_count(q, t);
-    GroupParams p = {{{0, 3}, false, false, 0}, NEW_ARRAY(a, float, n), NEW_ARRAY(a, int64_t, n)};
+    GroupParams p = {
+        {{0, most}, false, false, along}, NEW_ARRAY(a, float, n), NEW_ARRAY(a, int64_t, n)};
     groups_fit(&p, q, t, a);
-    double plain = kept_share(t, q, &p);
-    p.aim.along = 8;
-    groups_fit(&p, q, t, a);
-    double along = kept_share(t, q, &p);
-    assert_true(plain > 0.85 && plain < 0.9);
-    assert_true(along > 0.95 && along < 1);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(isfinite(p.scale[i]) && p.scale[i] >= FLT_MIN);
+        assert_true(p.zp[i] >= 0 && p.zp[i] <= most);
+    }
+    double share = kept_share(t, q, &p);
     arena_free(a);
+    return share;
+}
+
+/* Two bits make numbers an eighth smaller by least squares, and hardly smaller where that counts
+ * more; beyond the range in which float holds squares least squares alone decide. */
+static void test_fit_along(void **state) {
+    (void)state;
+    static const double sizes[] = {1, 1e-15, 1e15};
+    double plain = share_of(3, 0, 1);
+    assert_true(plain > 0.85 && plain < 0.9);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        double along = share_of(3, 4, sizes[i]);
+        assert_true(along > 0.93 && along < 1);
+    }
+    assert_true(share_of(7, 4, 1) > share_of(7, 0, 1));
+    assert_true(share_of(3, 4, 1e20) > 0.85 && share_of(3, 4, 1e-30) > 0.85);
+    assert_true(fabs(share_of(3, 4, 1e20) - share_of(3, 0, 1e20)) < 1e-9);
+    assert_true(fabs(share_of(3, 4, 1e-30) - share_of(3, 0, 1e-30)) < 1e-9);
 }
 
 /* What a number's integer stands for: the definition, one number at a time. */
