@@ -2,7 +2,7 @@
 #include "compiler/list_ops.h"
 #include "compiler/library.h"
 #include "passes/dynamic_form.h"
-#include "passes/fused_product.h"
+#include "passes/prepare/unfuse.h"
 #include "passes/quant_build.h"
 
 #include <stdlib.h>

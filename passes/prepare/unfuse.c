@@ -2,7 +2,7 @@
  * and an activation, and leaves in the models that it saves, become these again. An activation that
  * is not known stays fused. */
 #include "passes/enclose.h"
-#include "passes/fused_product.h"
+#include "passes/prepare/unfuse.h"
 #include "passes/quant_build.h"
 
 static const char PASS_NAME[] = "unfuse";

@@ -1,6 +1,6 @@
 /* com.microsoft's products that have an activation, which `unfuse` takes apart. */
-#ifndef QXC_PASSES_FUSED_PRODUCT_H
-#define QXC_PASSES_FUSED_PRODUCT_H
+#ifndef QXC_PASSES_PREPARE_UNFUSE_H
+#define QXC_PASSES_PREPARE_UNFUSE_H
 
 #include "support/str.h"
 
