@@ -41,7 +41,7 @@ static const CompareRow **sorted_rows(Session *s, const Comparison *c) {
 }
 
 static void print_row(Session *s, const CompareRow *r) {
-    if (r->unlike && !r->count) {
+    if (!r->count) {
         printf("%10s %12s %10s  %s\n", "-", "-", "-", diag_name(s->d, r->name));
         return;
     }
@@ -92,9 +92,9 @@ static void print_json_row(Arena *a, const CompareRow *r, bool of_value) {
     printf(", \"elements\": %zu", r->count);
     if (r->unlike)
         printf(", \"samples_unlike\": %zu", r->unlike);
-    print_field("sqnr_db", r->sqnr);
-    print_field("max_error", r->max_abs);
-    print_field("cosine", r->cosine);
+    print_field("sqnr_db", r->count ? r->sqnr : NAN);
+    print_field("max_error", r->count ? r->max_abs : NAN);
+    print_field("cosine", r->count ? r->cosine : NAN);
     putchar('}');
 }
 

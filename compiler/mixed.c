@@ -172,6 +172,11 @@ static bool measure_drop(Mixed *x, Module *a, Module *b, Drop *out) {
     if (!x->of_float.n &&
         !top1_answers(arena, a, data->items, data->n, &x->labels, &x->of_float, d))
         return false;
+    if (x->of_float.n_nan)
+        return diag_error(d, LOC_NONE,
+                          "-max-drop: the float model itself answers NaN in %zu of the %zu samples "
+                          "that are held back: a drop from there says nothing",
+                          x->of_float.n_nan, x->of_float.n);
     if (!top1_answers(arena, b, data->items, data->n, &x->labels, &answers, d))
         return false;
     *out = top1_drop(&x->of_float, &answers);

@@ -15,6 +15,7 @@ typedef struct Labels {
 typedef struct Answers {
     bool *right;
     size_t n, n_right;
+    size_t n_nan;     /* in which a number is NaN, so that no class has the largest; not right */
     size_t classes;   /* elements of the output */
     size_t *of_class; /* samples of each, by their labels */
 } Answers;

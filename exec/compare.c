@@ -23,7 +23,9 @@ void compare_finish(CompareRow *row, const ErrorSums *s) {
     row->max_abs = s->max_abs;
     row->sqnr = error_sqnr(s);
     row->power = s->count ? s->xx / (double)s->count : 0;
-    if (s->xx == 0 || s->yy == 0)
+    if (s->count && !s->finite)
+        row->cosine = isnan(row->max_abs) || isinf(row->max_abs) ? NAN : 1;
+    else if (s->xx == 0 || s->yy == 0)
         row->cosine = s->xx == s->yy ? 1 : 0;
     else
         row->cosine = s->xy / (sqrt(s->xx) * sqrt(s->yy));

@@ -94,8 +94,8 @@ static bool modify(const Rule *t, SchemeSetting *s, const Val *v, bool *contradi
             continue;
         int grain = modifiers[i].channel - 1;
         if (differs(s->sym, modifiers[i].sym - 1) || differs(s->pow2, modifiers[i].pow2 - 1) ||
-            differs(s->reduce_range, modifiers[i].reduce_range - 1) || (grain == 0 && s->channel) ||
-            (grain == 1 && s->per_tensor))
+            differs(s->reduce_range, modifiers[i].reduce_range - 1) ||
+            (grain == 0 && (s->channel || s->block)) || (grain == 1 && s->per_tensor))
             *contradicts = true;
         if (modifiers[i].sym)
             s->sym = modifiers[i].sym - 1;
@@ -170,6 +170,8 @@ static bool is_range(const Rule *t, const Val *v) {
 static bool read_call(Rule *t, SchemeSetting *s, const Val *v) {
     const Val *arg = v->n == 1 && !v->u.args[0].has_key ? &v->u.args[0].val : NULL;
     if (val_is_call(t->r, v, "block")) {
+        if (s->block || s->per_tensor)
+            return error_at(t->r, v->at, "block(N) contradicts what is said before it");
         if (!arg || !val_int(t->r, arg, "a block size", &s->block))
             return arg || error_at(t->r, v->at, "a block is written block(32)");
         s->has_grain = true;

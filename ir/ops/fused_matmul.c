@@ -76,9 +76,16 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_matmul(b, n, &p, args);
 }
 
-/* Of stacks of matrices. */
+/* Of stacks of matrices, of rows of the first and columns of the second. */
 static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
-    return axis < op_type(c, i).rank - 2 ? op_slices_each(c, i, axis, result) : -1;
+    const FusedAttrs *f = c->attrs;
+    int rank = op_type(c, i).rank;
+    if (f->transBatchA || f->transBatchB)
+        return -1;
+    if (axis < rank - 2)
+        return op_slices_each(c, i, axis, result);
+    int kept = i == A ? rank - 2 + (f->transA != 0) : rank - 1 - (f->transB != 0);
+    return axis == kept ? op_slices_each(c, i, i == A ? rank - 2 : rank - 1, result) : -1;
 }
 
 const OpDef op_FusedMatMul = {
