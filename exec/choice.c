@@ -27,7 +27,7 @@ const bool *choice_follows(Module *m) {
     return follows;
 }
 
-static bool is_integers(const Value *v) {
+bool choice_is_integers(const Value *v) {
     return v && v->kind == VALUE_NODE && v->type.kind == TYPE_TENSOR && elem_is_int(v->type.elem) &&
            !v->type.quant;
 }
@@ -35,7 +35,7 @@ static bool is_integers(const Value *v) {
 bool choice_picks_by(const Node *n, size_t i) {
     const QuantRule *q = n->def ? &n->def->quant : NULL;
     return q && (q->kind == QUANT_MOVE || q->kind == QUANT_ORDER) && i < n->n_in &&
-           !quant_rule_is_data(q, i) && is_integers(n->in[i]);
+           !quant_rule_is_data(q, i) && choice_is_integers(n->in[i]);
 }
 
 const bool *choice_indices(const Module *m) {
@@ -47,14 +47,20 @@ const bool *choice_indices(const Module *m) {
     return picks;
 }
 
+static bool makes_integers(const Value *v) {
+    return choice_is_integers(v) && !(v->def->def && v->def->def->from_types);
+}
+
 /* Nodes stand behind what they read, so one walk from the last to the first comes to what reads
  * floats. What only tells shapes makes none. */
 static void mark_makers(const Graph *g, bool *makers) {
+    for (size_t i = 0; i < g->n_out; i++)
+        if (makes_integers(g->out[i]))
+            makers[in_main_graph(g->out[i]->def)->id] = true;
     for (const Node *n = g->last; n; n = n->prev)
         for (size_t i = 0; i < n->n_in; i++) {
             const Value *v = n->in[i];
-            if ((makers[n->id] || choice_picks_by(n, i)) && is_integers(v) &&
-                !(v->def->def && v->def->def->from_types))
+            if ((makers[n->id] || choice_picks_by(n, i)) && makes_integers(v))
                 makers[in_main_graph(v->def)->id] = true;
         }
 }

@@ -14,6 +14,9 @@
 /* By id of the nodes of the main graph: whether its results follow from a choice, or are one
  * (value_is_counted). */
 const bool *choice_follows(Module *m);
+/* Integers that a node gives, and no quantization says what they stand for: places, lengths, the
+ * numbers of classes. */
+bool choice_is_integers(const Value *v);
 /* Whether operand `i` says which elements of its data the node gives, by integers that are
  * computed.
  */
@@ -21,7 +24,7 @@ bool choice_picks_by(const Node *n, size_t i);
 /* By id of values: whether a node of the main graph picks by these integers. */
 const bool *choice_indices(const Module *m);
 /* By id of the nodes of the main graph: whether the node picks so, follows from one that does, or
- * makes such integers of floats. */
+ * makes such integers, or an output of integers, of floats. */
 const bool *choice_picked(Module *m, const Uses *uses);
 /* What reads the results of a node of the main graph follows from it, too. */
 void choice_mark_users(const Uses *uses, const Node *n, bool *follows);

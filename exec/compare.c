@@ -311,17 +311,24 @@ static void finish(CompareRow *row, const ErrorSums *sums) {
     row->max_abs = row->cosine = NAN;
 }
 
+/* Class numbers, say: how far they are from each other is no number, so that where they differ the
+ * floats that they were made of are judged. */
+static bool is_other_choice(const CompareRow *r) {
+    return r->is_output && choice_is_integers(r->a) && r->max_abs > 0;
+}
+
 bool compare_judges(const Comparison *c, const CompareRow *r) {
-    return r->count && (r->is_output || (r->stands_in && c->in_part));
+    return r->count && (r->is_output ? !is_other_choice(r) : r->stands_in && c->in_part);
 }
 
 static void find_unseen(Comparison *c) {
     bool stands = false;
     for (size_t i = 0; i < c->n; i++) {
-        stands = stands || (c->rows[i].stands_in && c->rows[i].count);
-        if (c->rows[i].is_output && c->rows[i].unlike) {
-            c->unseen = c->rows[i].b;
-            c->unseen_in = c->rows[i].unlike;
+        const CompareRow *r = &c->rows[i];
+        stands = stands || (r->stands_in && r->count);
+        if (r->is_output && (r->unlike || is_other_choice(r))) {
+            c->unseen = r->b;
+            c->unseen_in = r->unlike ? r->unlike : c->samples;
         }
     }
     c->in_part = c->in_part || c->unseen;
