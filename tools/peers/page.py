@@ -53,6 +53,14 @@ Of the weights in 4 bits NNCF leaves embeddings and the last product in 8 bits, 
 """
 
 
+TEXT = """## Text
+
+How well the next character is told, with weights of few bits alone: perplexity of a character (a byte of the decoder's text), less is
+better. charlm is a model of two layers. The decoder has six and 4.9 million weights; `tools/language_model.py --size=small` trains it. qxc has the
+calibration data, as all recipes that take data.
+"""
+
+
 def mean(cells, what):
     numbers = [c[what] for c in cells if what in c]
     return float(np.mean(numbers)) if numbers and len(numbers) == len(cells) else None
@@ -122,7 +130,7 @@ def language(found, models):
         marked = {(t, r, f) for f in LANGUAGE for t, r, m in partly(found, f) if m == model}
         if rows:
             parts.append(f"Perplexity of {model}, which has {max(plain):.3f} in float:\n\n" + table(rows, LANGUAGE, lambda x: f"{x:.3f}", min, marked))
-    return ["## Text\n", *parts] if parts else []
+    return [TEXT, *parts] if parts else []
 
 
 def page(found, models, seeds, versions):
