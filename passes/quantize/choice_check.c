@@ -190,6 +190,16 @@ static void warn_of_bias(const PassContext *c, const Search *s) {
                      diag_name(c->d, str_from(r->pattern)));
 }
 
+/* What could have been meant by the name of an operator that there is nowhere. Domains are
+ * people's own, and runtimes have operators that no schema here tells of: no error. */
+static void guess_op(const PassContext *c, const SchemeRule *r) {
+    const char *colons = strstr(r->pattern, "::");
+    Str op = str_from(colons ? colons + 2 : r->pattern), domain;
+    if ((r->of == SCHEME_OP || r->of == SCHEME_OP_OR_NODE) && !strpbrk(r->pattern, "*?") &&
+        !operator_is_named(c->library, op, STR(""), &domain))
+        operator_did_you_mean(c->library, c->d, r->of == SCHEME_OP ? r->loc : LOC_NONE, op);
+}
+
 static void warn_unmatched(const PassContext *c, const Search *s) {
     const SchemeRule *r = s->rule;
     const char *pattern = diag_name(c->d, str_from(r->pattern));
@@ -222,6 +232,8 @@ static void warn_unmatched(const PassContext *c, const Search *s) {
                      r->of == SCHEME_VALUE ? "value"
                      : r->of == SCHEME_OP  ? "node's operator"
                                            : "node");
+    if (!s->into && !s->result && !r->maker && !read_as)
+        guess_op(c, r);
 }
 
 typedef struct Weights {
