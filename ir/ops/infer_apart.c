@@ -96,12 +96,12 @@ static const TakenApart table[] = {
 };
 
 void infer_taken_apart(const Infer *s, OpCtx *c) {
-    Diags *d = c->d;
-    c->d = s->mute;
+    OpCtx own =
+        *c; /* with operands and attributes of what the node stands for; results are shared */
+    own.d = s->mute;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (node_is_in(c->node, table[i].domain, table[i].op) && c->node->n_out)
-            table[i].infer(c);
+            table[i].infer(&own);
     if (node_is_qonnx(c->node) && c->node->n_out)
-        as_operand(c);
-    c->d = d;
+        as_operand(&own);
 }
