@@ -28,6 +28,7 @@ typedef struct Groups {
 typedef struct Lanes {
     float scale[ROW_LANES], lo[ROW_LANES], hi[ROW_LANES]; /* limits less the zero point */
     float worth[ROW_LANES];                               /* sum x^2 less the error */
+    float next[ROW_LANES];                                /* scale that suits the integers best */
 } Lanes;
 
 /* The parameters of part `f` of the range; one bit is all on one side of 0 or on the other. */
@@ -69,7 +70,9 @@ static void join(const Groups *g, double *part) {
 typedef void Products(const RowFloat *x, size_t n, const float *scale, const float *lo,
                       const float *hi, double *xq, double *qq);
 
-/* Each scale becomes the one that suits its integers best, and is judged. */
+/* Judges each scale by the integers that it rounds to, and finds the one that suits them best. By
+ * squares alone that one is no worse with integers of its own, and takes over at once; where more
+ * counts it has to be judged by them first. */
 WIDE static void suit(const Groups *g, Products *products, Lanes *t) {
     double xq[ROW_LANES] = {0}, qq[ROW_LANES] = {0};
     products(g->x, g->n, t->scale, t->lo, t->hi, xq, qq);
@@ -85,7 +88,8 @@ WIDE static void suit(const Groups *g, Products *products, Lanes *t) {
         double all = qq[k] + (a > 0 ? a * xq[k] * xq[k] / squares : 0);
         float s = (float)((1 + a) * xq[k] / (all > 0 ? all : 1));
         bool takes = !g->aim.pow2 && s >= FLT_MIN && s <= FLT_MAX;
-        t->scale[k] = takes ? s : t->scale[k];
+        t->next[k] = takes ? s : t->scale[k];
+        t->scale[k] = g->aim.along > 0 ? t->scale[k] : t->next[k];
         double by = (double)t->scale[k], missing = squares - by * xq[k];
         double more = a > 0 ? a * missing * missing / squares : 0;
         t->worth[k] = (float)(by * (2 * xq[k] - by * qq[k]) - more);
@@ -102,6 +106,7 @@ WIDE static bool keep_better(Lanes *best, const Lanes *t) {
         best->lo[k] = better ? t->lo[k] : best->lo[k];
         best->hi[k] = better ? t->hi[k] : best->hi[k];
         best->worth[k] = better ? t->worth[k] : best->worth[k];
+        best->next[k] = better ? t->next[k] : best->next[k];
         any |= better;
     }
     return any;
@@ -121,14 +126,24 @@ WIDE static bool cuts_too_much(const Groups *g, float f, const Lanes *whole, con
     return all;
 }
 
+/* Whether the scales of `t`, or those that suit their integers best, are better than the best. */
+static bool improve_by(const Groups *g, Lanes *t, Lanes *best) {
+    suit(g, row_products, t);
+    bool better = keep_better(best, t);
+    if (g->aim.along == 0)
+        return better;
+    memcpy(t->scale, t->next, sizeof t->scale);
+    suit(g, row_products, t);
+    return keep_better(best, t) || better;
+}
+
 /* The best among parts of the range. */
 static void search(const Groups *g, bool below, Lanes *best) {
     enum { STEPS = 16 };
     Lanes whole, t;
     from_range(g, 1, below, &whole);
     t = whole;
-    suit(g, row_products, &t);
-    keep_better(best, &t);
+    improve_by(g, &t, best);
     for (int i = 1; i < STEPS; i++) {
         float f = 1 - 0.8F * (float)i / (float)STEPS;
         if (g->aim.range.hi - g->aim.range.lo > 1 && !g->aim.pow2 &&
@@ -139,8 +154,7 @@ static void search(const Groups *g, bool below, Lanes *best) {
             from_range(g, (double)f, below, &t);
         else
             from_whole(&whole, f, &t);
-        suit(g, row_products, &t);
-        keep_better(best, &t);
+        improve_by(g, &t, best);
     }
 }
 
@@ -150,10 +164,12 @@ static void improve(const Groups *g, Lanes *best) {
     bool better = true;
     for (int i = 0; better && i < ROUNDS; i++) {
         Lanes t = *best;
-        suit(g, row_products, &t);
-        better = keep_better(best, &t);
+        if (g->aim.along > 0)
+            memcpy(t.scale, best->next, sizeof t.scale);
+        better = improve_by(g, &t, best);
     }
-    suit(g, row_products_exact, best);
+    if (g->aim.along == 0)
+        suit(g, row_products_exact, best);
 }
 
 /* The smallest and the largest of all are those of each. */

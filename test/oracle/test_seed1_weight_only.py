@@ -187,7 +187,7 @@ class WeightOnly(OracleCase):
             q, s, z = (numpy_helper.to_array(stored[i]).astype(np.float64) if i in stored else 0 for i in (*n.input, "")[:3])
             self.assertTrue(low <= q.min() and q.max() == low + (1 << bits) - 1, (q.min(), q.max()))
             blocks = [np.take(a, np.arange(w.shape[axis]) // 32, axis) if np.ndim(a) else a for a in (s, z)]
-            got = np.square(w - (q - blocks[1]) * blocks[0]).sum()
+            got = self.missed(np.moveaxis(w, axis, 0), np.moveaxis((q - blocks[1]) * blocks[0], axis, 0))
             np.testing.assert_array_equal(q, np.clip(np.rint(w / blocks[0]) + blocks[1], low, low + (1 << bits) - 1))
             self.assertLess(got, 1.1 * self.best_by_search(np.moveaxis(w, axis, 0), 1 << bits, "sym" in name))
         qxc(path, "-emit=c", "-no-sync", "-o", source)
@@ -196,16 +196,23 @@ class WeightOnly(OracleCase):
         (x,), made = arrays.values(), CModel(source)
         np.testing.assert_array_equal(ours.reshape(len(x), -1), np.stack([made.run(row)[0] for row in x]).reshape(len(x), -1))
 
+    @staticmethod
+    def missed(w, d):
+        """passes/params.h: the squared error of each block of 32, and four times more the part of it that lies along the block."""
+        x, e = (a.astype(np.float64).reshape(-1, 32, *a.shape[1:]) for a in (w, w - d))
+        return (np.square(e).sum(axis=1) + 4 * np.square((x * e).sum(axis=1)) / np.square(x).sum(axis=1)).sum()
+
     def best_by_search(self, w, levels, middle):
-        """The squared error of rounding each column in blocks of 32: of 60 scales with any zero point the best."""
+        """What `missed` gives of rounding each column in blocks of 32: of 60 scales with any zero point the best."""
         lost = 0
         for i in range(0, len(w), 32):
             x, best = w[i:i + 32].astype(np.float64), np.inf
             for f in np.linspace(0.3, 1.2, 60):
                 for zp in [levels // 2] if middle else range(levels):
                     s = f * np.abs(x).max(axis=0) * 2 / (levels - 1)
-                    e = np.square(x - (np.clip(np.rint(x / s) + zp, 0, levels - 1) - zp) * s).sum(axis=0)
-                    best = np.minimum(best, e)
+                    e = x - (np.clip(np.rint(x / s) + zp, 0, levels - 1) - zp) * s
+                    along = np.square((x * e).sum(axis=0)) / np.square(x).sum(axis=0)
+                    best = np.minimum(best, np.square(e).sum(axis=0) + 4 * along)
             lost += best.sum()
         return lost
 
