@@ -7,13 +7,12 @@
 #include "kernels/requant_host.h"
 
 typedef struct AverageAttrs {
-    WindowAttrs w; /* first: see pool_windows_verify */
+    WindowAttrs w; /* first: POOL_ATTRS */
     int64_t count_include_pad;
 } AverageAttrs;
 
 static const AttrSpec average_attrs[] = {
-    WINDOW_ATTRS(AverageAttrs),
-    ATTR(AverageAttrs, w.ceil_mode, "ceil_mode", ATTR_INT, .def_int = 0, .flag = true),
+    POOL_ATTRS(AverageAttrs),
     A_FLAG(AverageAttrs, count_include_pad, 0),
     A_END,
 };
@@ -211,8 +210,8 @@ const OpDef op_AveragePool = {
     .name = "AveragePool",
     .attrs_size = sizeof(AverageAttrs),
     .attrs = average_attrs,
-    .verify = pool_windows_verify,
-    .infer = pool_windows_infer,
+    .verify = pool_verify,
+    .infer = pool_infer,
     .slices = op_slices_first,
     .quant = {.kind = QUANT_COMPUTE, .data = 1, .scaled.homogeneous = true, .same_storage = true},
     .qop = {.domain = "com.microsoft",

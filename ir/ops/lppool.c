@@ -5,13 +5,12 @@
 #include "kernels/requant_host.h"
 
 typedef struct LpPoolAttrs {
-    WindowAttrs w;
+    WindowAttrs w; /* first: POOL_ATTRS */
     int64_t p;
 } LpPoolAttrs;
 
 static const AttrSpec attrs[] = {
-    WINDOW_ATTRS(LpPoolAttrs),
-    ATTR(LpPoolAttrs, w.ceil_mode, "ceil_mode", ATTR_INT, .def_int = 0, .flag = true),
+    POOL_ATTRS(LpPoolAttrs),
     A_INT(LpPoolAttrs, p, 2),
     A_END,
 };
@@ -23,12 +22,7 @@ static const AttrSpec global_attrs[] = {
 
 static bool verify(const OpCtx *c) {
     const LpPoolAttrs *a = c->attrs;
-    return op_number(c, "p", a->p) && pool_verify(c, &a->w);
-}
-
-static bool infer(OpCtx *c) {
-    const LpPoolAttrs *a = c->attrs;
-    return pool_infer(c, &a->w);
+    return op_number(c, "p", a->p) && pool_verify(c);
 }
 
 static bool global_verify(const OpCtx *c) {
@@ -105,8 +99,8 @@ static bool global_bind(Binder *b, const Node *n, const OpCtx *c) {
               .same_storage = true,                                                                \
               .prefers_float = SPANS_TOO_MUCH}
 
-const OpDef op_LpPool = {LP_POOL,          .name = "LpPool", .attrs = attrs,
-                         .verify = verify, .infer = infer,   .bind = bind};
+const OpDef op_LpPool = {LP_POOL,          .name = "LpPool",    .attrs = attrs,
+                         .verify = verify, .infer = pool_infer, .bind = bind};
 const OpDef op_GlobalLpPool = {LP_POOL,
                                .name = "GlobalLpPool",
                                .attrs = global_attrs,

@@ -3,13 +3,12 @@
 #include "ir/ops/pool.h"
 
 typedef struct MaxAttrs {
-    WindowAttrs w; /* first: see pool_windows_verify */
+    WindowAttrs w; /* first: POOL_ATTRS */
     int64_t storage_order;
 } MaxAttrs;
 
 static const AttrSpec max_attrs[] = {
-    WINDOW_ATTRS(MaxAttrs),
-    ATTR(MaxAttrs, w.ceil_mode, "ceil_mode", ATTR_INT, .def_int = 0, .flag = true),
+    POOL_ATTRS(MaxAttrs),
     A_FLAG(MaxAttrs, storage_order, 0),
     A_END,
 };
@@ -106,8 +105,8 @@ const OpDef op_MaxPool = {
     .name = "MaxPool",
     .attrs_size = sizeof(MaxAttrs),
     .attrs = max_attrs,
-    .verify = pool_windows_verify,
-    .infer = pool_windows_infer,
+    .verify = pool_verify,
+    .infer = pool_infer,
     .slices = op_slices_first,
     .quant = {.kind = QUANT_ORDER,
               .data = 1,

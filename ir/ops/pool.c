@@ -7,13 +7,15 @@ static bool check_rank(const OpCtx *c, Type x) {
            op_error_in(c, 0, "input must have rank 3 or more, not %d", x.rank);
 }
 
-bool pool_verify(const OpCtx *c, const WindowAttrs *a) {
+bool pool_verify(const OpCtx *c) {
+    const WindowAttrs *a = c->attrs;
     if (!a->kernel_shape.v)
         return op_error(c, "needs attribute 'kernel_shape'");
     return check_rank(c, op_type(c, 0));
 }
 
-bool pool_infer(OpCtx *c, const WindowAttrs *a) {
+bool pool_infer(OpCtx *c) {
+    const WindowAttrs *a = c->attrs;
     Type x = op_type(c, 0);
     Window w;
     if (x.rank < 3)
@@ -46,14 +48,6 @@ bool pool_global_infer(OpCtx *c) {
         dims[i] = i < 2 ? x.dims[i] : dim_of(1);
     c->out[0] = type_tensor(type_real_elem(x), x.rank, dims);
     return true;
-}
-
-bool pool_windows_verify(const OpCtx *c) {
-    return pool_verify(c, c->attrs);
-}
-
-bool pool_windows_infer(OpCtx *c) {
-    return pool_infer(c, c->attrs);
 }
 
 /* ---- binding ---- */

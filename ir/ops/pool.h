@@ -5,15 +5,17 @@
 #include "ir/ops/bind.h"
 #include "ir/ops/op.h"
 
-/* Kernel and rank are stated; every result has the shape of the windows. */
-bool pool_verify(const OpCtx *c, const WindowAttrs *a);
-bool pool_infer(OpCtx *c, const WindowAttrs *a);
+/* What attributes of a pool S begin with, which has WindowAttrs `w` first. */
+#define POOL_ATTRS(S)                                                                              \
+    WINDOW_ATTRS(S), ATTR(S, w.ceil_mode, "ceil_mode", ATTR_INT, .def_int = 0, .flag = true)
+
+/* Kernel and rank are stated; every result has the shape of the windows. Of attributes that begin
+ * so. */
+bool pool_verify(const OpCtx *c);
+bool pool_infer(OpCtx *c);
 /* The same of one window for everything: [N, C, 1...]. */
 bool pool_global_verify(const OpCtx *c);
 bool pool_global_infer(OpCtx *c);
-/* Of an operator whose attributes begin with WindowAttrs. */
-bool pool_windows_verify(const OpCtx *c);
-bool pool_windows_infer(OpCtx *c);
 
 /* The windows of a node; `depth` is the first of three dimensions. Attributes begin with
  * WindowAttrs. */
