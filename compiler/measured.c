@@ -86,24 +86,17 @@ static void observe(void *ctx, const Value *v, Type now, const void *data) {
     error_add(&p->sums, c->x, c->y, take);
 }
 
-static bool has_nan(const double *x, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (isnan(x[i]))
-            return true;
-    return false;
-}
-
 /* Rows of one sample, [rows, classes]. NaN in the float model is no answer to agree with. */
 static void compare_classes(MeasuredOutput *o, const double *x, const double *y, size_t n,
                             size_t classes) {
     for (size_t at = 0; at + classes <= n; at += classes) {
-        if (has_nan(x + at, classes)) {
+        if (top1_has_nan(x + at, classes)) {
             o->nan_rows++;
             continue;
         }
         o->rows++;
         o->agree +=
-            !has_nan(y + at, classes) && top1_of(x + at, classes) == top1_of(y + at, classes);
+            !top1_has_nan(y + at, classes) && top1_of(x + at, classes) == top1_of(y + at, classes);
     }
 }
 

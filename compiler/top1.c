@@ -41,6 +41,13 @@ bool labels_read(Arena *a, const char *const *paths, size_t n, const char *key, 
     return ok;
 }
 
+bool top1_has_nan(const double *x, size_t n) {
+    size_t i = 0;
+    while (i < n && !isnan(x[i]))
+        i++;
+    return i < n;
+}
+
 size_t top1_of(const double *x, size_t n) {
     size_t at = 0;
     for (size_t i = 1; i < n; i++)
@@ -75,13 +82,6 @@ static bool check_labels(const Labels *l, size_t samples, size_t classes, Diags 
     return true;
 }
 
-static bool has_nan(const double *x, size_t n) {
-    size_t i = 0;
-    while (i < n && !isnan(x[i]))
-        i++;
-    return i < n;
-}
-
 static bool answer(ModelRun *r, Samples *s, const Value *y, const Labels *labels, double *reals,
                    Answers *out, Diags *d) {
     Type now;
@@ -91,7 +91,7 @@ static bool answer(ModelRun *r, Samples *s, const Value *y, const Labels *labels
         const void *data = model_run_value(r, y, &now);
         type_reals(now, data, out->classes, reals);
         out->of_class[held_label(labels, i)]++;
-        bool nan = has_nan(reals, out->classes);
+        bool nan = top1_has_nan(reals, out->classes);
         out->n_nan += nan;
         out->right[i] = !nan && (int64_t)top1_of(reals, out->classes) == held_label(labels, i);
         out->n_right += out->right[i];

@@ -36,6 +36,8 @@ bool labels_read(Arena *a, const char *const *paths, size_t n, const char *key, 
  * no output, or nothing is held back. `a` gets the answers. */
 bool top1_answers(Arena *a, Module *m, const char *const *paths, size_t n, const Labels *labels,
                   Answers *out, Diags *d);
+/* Whether there is no largest of `n` numbers, as one is NaN. */
+bool top1_has_nan(const double *x, size_t n);
 /* The place of the largest of `n` numbers, the first of them; none is NaN. */
 size_t top1_of(const double *x, size_t n);
 double top1_percent(const Answers *x);

@@ -171,7 +171,7 @@ static const Value *find_unmeasured(const Side *s, const Comparison *c) {
     for (size_t i = 0; i < c->n; i++)
         other = other || (c->rows[i].is_output && c->rows[i].unlike && !c->rows[i].count);
     FOR_NODES(n, s->module->graph)
-    if ((((left_out || other) && s->apart[n->id]) || (other && s->picked[n->id])) && rounds(n))
+    if (((left_out && s->apart[n->id]) || (other && is_apart(s, n))) && rounds(n))
         return n->out[0];
     return NULL;
 }

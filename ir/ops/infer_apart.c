@@ -96,8 +96,8 @@ static const TakenApart table[] = {
 };
 
 void infer_taken_apart(const Infer *s, OpCtx *c) {
-    OpCtx own =
-        *c; /* with operands and attributes of what the node stands for; results are shared */
+    /* With operands and attributes of what the node stands for; results are shared. */
+    OpCtx own = *c;
     own.d = s->mute;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (node_is_in(c->node, table[i].domain, table[i].op) && c->node->n_out)
