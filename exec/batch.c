@@ -37,28 +37,38 @@ static bool same_data(const Tensor *x, const Tensor *y) {
                       (!x->bytes || memcmp(x->data, y->data, x->bytes) == 0));
 }
 
-/* Whether the constant, with samples so far apart, has the same numbers for each of them, at both
- * sizes. */
-static bool repeats(const Trace *t, const Value *v, int64_t stride) {
-    const Tensor *few = t->few->of[v->id].data, *many = t->many->of[v->id].data;
-    if (!few || !many || few->elem != many->elem || elem_bits(many->elem) % 8 ||
-        few->count * MANY != many->count)
+/* Whether all samples of `many` are the one of `few`, along an axis that grows; with `first`,
+ * whether the first of them is. */
+static bool repeats(const Snapshot *few, const Snapshot *many, int axis, bool first) {
+    const Tensor *x = few->data, *y = many->data;
+    if (!x || !y || x->elem != y->elem || elem_bits(y->elem) % 8 || x->count * MANY != y->count)
         return false;
-    size_t size = (size_t)elem_bits(many->elem) / 8, step = (size_t)stride;
-    for (size_t i = 0; i < many->count; i++) {
-        size_t from = i / (step * MANY) * step + i % step;
-        if (memcmp(many->data + i * size, few->data + from * size, size) != 0)
-            return false;
-    }
+    size_t size = (size_t)elem_bits(y->elem) / 8;
+    size_t run = (size_t)(axis_step(few->type, axis) * few->type.dims[axis].value);
+    for (size_t i = 0; i < x->count; i += run)
+        for (size_t k = 0; k < (first ? 1 : MANY); k++)
+            if (memcmp(y->data + (i * MANY + k * run) * size, x->data + i * size, run * size) != 0)
+                return false;
     return true;
 }
 
-static int64_t state_of(const Trace *t, const Value *v) {
+/* A constant is the same for all samples, or has the same numbers for each, or else is lost. */
+static void trace_constant(Value *v, void *ctx) {
+    Trace *t = ctx;
+    if (v->id >= t->few->n || !v->data || v->kind == VALUE_NODE)
+        return;
     const Snapshot *few = &t->few->of[v->id], *many = &t->many->of[v->id];
-    if (!v->data || v->kind == VALUE_NODE)
-        return t->stride[v->id];
-    bool same = growing_axis(few->type, many->type) == NO_AXIS;
-    return same && (v->kind == VALUE_INPUT || same_data(few->data, many->data)) ? SAME : LOST;
+    int axis = growing_axis(few->type, many->type);
+    if (axis == NO_AXIS && (v->kind == VALUE_INPUT || same_data(few->data, many->data)))
+        t->stride[v->id] = SAME;
+    else if (axis >= 0 && repeats(few, many, axis, false))
+        t->stride[v->id] = axis_step(many->type, axis) * few->type.dims[axis].value;
+    else
+        t->stride[v->id] = LOST;
+}
+
+static int64_t state_of(const Trace *t, const Value *v) {
+    return t->stride[v->id];
 }
 
 /* ---- nodes ---- */
@@ -88,15 +98,13 @@ static bool takes_samples(Trace *t, const OpDef *op, const OpCtx *c, size_t i, s
     return y->type.dims[axis].value == v->type.dims[from].value;
 }
 
-/* A constant that depends on the number of samples, and not on which one it is. */
-static bool takes_constant(const Trace *t, const OpDef *op, const OpCtx *c, size_t i, size_t result,
-                           Where to) {
-    Type x = c->in[i]->type;
-    for (int k = 0; k < x.rank && c->in[i]->kind == VALUE_CONST && to.axis >= 0; k++)
-        if (x.dims[k].value == c->node->out[result]->type.dims[to.axis].value &&
-            op_slices(op, c, i, k, result) == to.axis)
-            return repeats(t, c->in[i], axis_step(x, k) * to.inner);
-    return false;
+/* A constant that numbers the samples, where the operator takes with each number its own sample. */
+static bool takes_numbers(const Trace *t, const OpDef *op, const OpCtx *c, size_t i,
+                          size_t result) {
+    const Snapshot *few = &t->few->of[c->in[i]->id], *many = &t->many->of[c->in[i]->id];
+    int axis = growing_axis(few->type, many->type);
+    return axis >= 0 && op_slices(op, c, i, axis, result) == SLICES_OWN &&
+           repeats(few, many, axis, true);
 }
 
 static bool says_shape(const OpDef *op, size_t i) {
@@ -121,7 +129,8 @@ static int64_t trace_result(Trace *t, const OpDef *op, const OpCtx *c, size_t re
     Where to = {.axis = -1};
     bool any = false, shaped = false, dynamic = false;
     for (size_t i = 0; i < c->n_in; i++) {
-        if (!c->in[i] || state_of(t, c->in[i]) <= 0 || is_apart(op, c, i, result))
+        if (!c->in[i] || state_of(t, c->in[i]) <= 0 || is_apart(op, c, i, result) ||
+            says_shape(op, i))
             continue;
         any = true;
         dynamic |= c->in[i]->type.quant && c->in[i]->type.quant->kind == QUANT_DYNAMIC;
@@ -134,7 +143,7 @@ static int64_t trace_result(Trace *t, const OpDef *op, const OpCtx *c, size_t re
         if (!c->in[i] || state_of(t, c->in[i]) != LOST || is_apart(op, c, i, result))
             continue;
         shaped |= says_shape(op, i);
-        if (!says_shape(op, i) && !takes_constant(t, op, c, i, result, to))
+        if (!says_shape(op, i) && !takes_numbers(t, op, c, i, result))
             return lose(t, n, BATCH_MIXED, "makes something of the number of samples");
     }
     if (dynamic && !t->shares)
@@ -288,6 +297,7 @@ static void trace_inputs(Trace *t) {
 
 static void trace_module(Trace *t) {
     uint32_t n = t->m->n_values;
+    module_each_value(t->m, trace_constant, t);
     trace_inputs(t);
     if (trace_graph(t, t->m->graph)) {
         *t->batch = (Batch){.kind = t->shares ? BATCH_SCALE : BATCH_APART,

@@ -233,11 +233,49 @@ static int nd_move(const OpCtx *c, int axis) {
     return axis < from ? -1 : (int)(axis - from) + i.rank - 1;
 }
 
+/* Whether number `k` of each tuple is its place along `axis` of the constant indices, on which no
+ * other number depends. */
+static bool nd_takes_own(const Tensor *t, Type i, int axis, int k) {
+    int64_t n = i.dims[axis].value, wide = tuple(i), step = 1;
+    for (int d = axis + 1; d < i.rank; d++)
+        step *= i.dims[d].value;
+    for (size_t e = 0; e < t->count; e++) {
+        int64_t place = (int64_t)e / step % n, first = tensor_int(t, e - (size_t)(place * step));
+        bool own = (int64_t)e % wide == k;
+        if (tensor_int(t, e) != (own ? place : first) || (own && first != 0))
+            return false;
+    }
+    return true;
+}
+
+/* The axis of the indices along which they take their own number of axis `at` of the data, -1 where
+ * there is none. */
+static int nd_own(const OpCtx *c, int at) {
+    const NdAttrs *a = c->attrs;
+    const Tensor *t = op_const(c, INDICES);
+    Type x = op_type(c, DATA), i = op_type(c, INDICES);
+    int64_t k = at - a->batch_dims;
+    for (int axis = 0; t && t->count && k >= 0 && k < tuple(i) && axis < i.rank - 1; axis++)
+        if (dim_equal(x.dims[at], i.dims[axis]) && nd_takes_own(t, i, axis, (int)k))
+            return axis;
+    return -1;
+}
+
+static bool nd_is_own(const OpCtx *c, int axis) {
+    const NdAttrs *a = c->attrs;
+    for (int k = 0; k < tuple(op_type(c, INDICES)); k++)
+        if (nd_own(c, (int)a->batch_dims + k) == axis)
+            return true;
+    return false;
+}
+
 static int nd_slices(const OpCtx *c, size_t i, int axis, size_t result) {
     const NdAttrs *a = c->attrs;
     (void)result;
     if (i == DATA)
-        return nd_move(c, axis);
+        return nd_move(c, axis) < 0 ? nd_own(c, axis) : nd_move(c, axis);
+    if (nd_is_own(c, axis))
+        return SLICES_OWN;
     return axis < op_type(c, INDICES).rank - 1 &&
                    (axis >= a->batch_dims || nd_move(c, axis) == axis)
                ? axis

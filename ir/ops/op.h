@@ -244,7 +244,7 @@ typedef enum Conversion {
 typedef enum Family { FAMILY_NONE, FAMILY_CONVOLUTION, FAMILY_SEQUENCE } Family;
 
 /* Of OpDef.slices. */
-enum { SLICES_APART = -2 };
+enum { SLICES_APART = -2, SLICES_OWN = -3 };
 
 typedef struct OpDef {
     const char *domain, *name;
@@ -336,9 +336,10 @@ typedef struct OpDef {
     bool (*own_form)(const Node *n);
     /* Which axis of result `result` the axis of operand i becomes, where each slice there is
      * computed from that slice of the operands that have the axis, and all slices alike, wherever
-     * they stand; -1: they are mixed; SLICES_APART: the result is not made of operand i. NULL: what
-     * broadcasts (op_broadcast) keeps all axes, data movers those of operand 0 that `move.axis`
-     * keeps, others none. Shapes are static. */
+     * they stand; -1: they are mixed; SLICES_APART: the result is not made of operand i;
+     * SLICES_OWN: its slices differ by their own numbers alone, each of which takes its slice.
+     * NULL: what broadcasts (op_broadcast) keeps all axes, data movers those of operand 0 that
+     * `move.axis` keeps, others none. Shapes are static. */
     int (*slices)(const OpCtx *c, size_t i, int axis, size_t result);
     bool flat;       /* result 0 has the elements of operand 0, in their order (Reshape) */
     uint32_t shapes; /* bit i: operand i says what shape the result has, and no more (Expand) */

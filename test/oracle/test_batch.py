@@ -340,11 +340,75 @@ def last_axis():
     return n
 
 
+def pairs(n, first, second):
+    """Indices [N, 4, 2] of two numbers, each a row or a column that is spread over the other."""
+    shape = n.list_of(n.size(), 4)
+    parts = [n.op("Unsqueeze", n.op("Expand", part, shape), n.ints(2)) for part in (first, second)]
+    return n.op("Concat", *parts, axis=2)
+
+
+def numbers(n, start=0, step=1):
+    """Of the samples, [N, 1]."""
+    last = n.op("Add", n.op("Mul", n.size(), n.const(step, np.int64)), n.const(start, np.int64))
+    return n.op("Unsqueeze", n.op("Range", n.const(start, np.int64), last, n.const(step, np.int64)), n.ints(1))
+
+
+def own_rows():
+    """Of each sample its own numbers at constant places, as exporters write masks (GatherND)."""
+    n = Net(["N", 4])
+    n.op("GatherND", "x0", pairs(n, numbers(n), n.ints(2, 0, 3, 3)))
+    return n
+
+
+def own_columns():
+    """The samples stand along the second axis."""
+    n = Net(["N", 4])
+    turned = n.op("Transpose", "x0", perm=[1, 0])
+    n.op("GatherND", turned, pairs(n, n.ints(2, 0, 3, 3), numbers(n)))
+    return n
+
+
+def rows_backwards():
+    n = Net(["N", 4])
+    back = n.op("Sub", n.op("Sub", n.size(), n.const(1, np.int64)), numbers(n))
+    n.op("GatherND", "x0", pairs(n, back, n.ints(2, 0, 3, 3)))
+    return n
+
+
+def rows_moved():
+    """The place in a sample depends on its number."""
+    n = Net(["N", 4])
+    n.op("GatherND", "x0", pairs(n, numbers(n), n.op("Mod", n.op("Add", numbers(n), n.ints(2, 0, 3, 3)), n.const(4, np.int64))))
+    return n
+
+
+def places_by_size():
+    """The place in each sample depends on how many there are."""
+    n = Net(["N", 4])
+    place = n.op("Mod", n.op("Unsqueeze", n.size(), n.ints(0)), n.const(4, np.int64))
+    n.op("GatherND", "x0", pairs(n, numbers(n), place))
+    return n
+
+
+def first_row():
+    n = Net(["N", 4])
+    n.op("GatherND", "x0", pairs(n, n.ints(0), n.ints(2, 0, 3, 3)))
+    return n
+
+
+def masked():
+    """A mask that is the same for each sample, of as many as there are."""
+    n = Net(["N", 3, 4])
+    mask = n.op("Expand", n.const([[True, False, True, True]], np.bool_), n.list_of(n.size(), 3, 4))
+    n.op("Where", mask, "x0", n.op("Where", mask, n.const(0.0), n.const(-4.0)))
+    return n
+
+
 MIXED = (softmax0, softmax_old, attention, lstm_time, reduce_mean0, reduce_mean_all, gather_last, conv1d, cumsum, slice0,
          slice_reversed, concat0, pad0, argmax0, topk0, positions, divided, gram, gemm_transposed, reinterpreted, merged, squeezed,
-         whole_softmax, einsum_mixed, dynamic, shape_alone)
+         whole_softmax, einsum_mixed, dynamic, shape_alone, rows_backwards, rows_moved, places_by_size, first_row)
 APART = (cnn, reshaped, reshaped_zero, torch_view, rows_of_rows, class_token, depth_to_space, resized_by_size, last_axis,
-         batched_attention, lstm_in_transposes)
+         batched_attention, lstm_in_transposes, own_rows, own_columns, masked)
 BY_NAME = {make.__name__: make for make in MIXED + APART + (lstm_batch,)}
 
 
