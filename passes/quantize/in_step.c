@@ -224,13 +224,16 @@ static void pair(InStep *s, const Value *v, Value *copy) {
 
 /* NULL: it was never kept. */
 static Value *operand(InStep *s, Module *m, Value *v) {
-    if (v->data)
-        return graph_add_const(m->graph, v->name, v->type, v->data);
-    if (v->id >= s->n_values || (!s->copy[v->id] && !s->kept[v->id].side[0]))
+    bool is_new = v->id >= s->n_values; /* made meanwhile, for one node */
+    if (!is_new && s->copy[v->id])
+        return s->copy[v->id];
+    if (!v->data && (is_new || !s->kept[v->id].side[0]))
         return NULL;
-    if (!s->copy[v->id])
-        pair(s, v, graph_add_input(m->graph, v->name, v->type));
-    return s->copy[v->id];
+    Value *copy = v->data ? graph_add_const(m->graph, v->name, v->type, v->data)
+                          : graph_add_input(m->graph, v->name, v->type);
+    if (!is_new)
+        pair(s, v, copy);
+    return copy;
 }
 
 static bool add_node(InStep *s, Module *m, Node *n, Side side) {
