@@ -41,7 +41,11 @@ void print_module(Printer *p);
 /* Writes what is in p->blob to its file. NULL after a diagnostic. */
 const SideFile *print_blob_file(Printer *p);
 void print_graph(Printer *p, const Graph *g);
-void print_notes(Printer *p, const Graph *g);      /* statistics, spellings */
+/* Statistics, origins, spellings, and metadata that are too long for lines of the values or, `own`,
+ * of the graph. */
+void print_notes(Printer *p, const Graph *g, Meta own);
+void print_node_meta(Printer *p, const Node *n);
+void print_short_meta(Printer *p, Meta meta); /* of what print_notes tells where they are long */
 void print_stat_fields(Printer *p, const Stat *s); /* what stands between < and > */
 void print_function(Printer *p, const Function *f);
 void print_attr(Printer *p, const Attr *a);
@@ -62,7 +66,8 @@ enum {
     FEW = 16,  /* elements that do not stand in the way */
     FEWER = 6, /* that stand in one line with what follows */
     MOST_COLUMNS = 100,
-    LONG_FROM = 80 /* bytes of a clause that do not stand in a node's line */
+    LONG_FROM = 80,  /* bytes of a clause that do not stand in a node's line, */
+    LONG_META = 240, /* of metadata */
 };
 
 /* Where the text ends, in bytes from its begin. */

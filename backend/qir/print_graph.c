@@ -42,7 +42,10 @@ static void print_value(Printer *p, const Value *v, bool inferred) {
         buf_byte(&p->b, ')');
     }
     print_string_clause(p, "doc", v->doc);
-    print_meta_clause(p, v->meta);
+    if (v->kind == VALUE_INPUT)
+        print_short_meta(p, v->meta);
+    else
+        print_meta_clause(p, v->meta);
     print_extra_clause(p, v->extra);
     if (v->kind != VALUE_CONST && !p->options.plain)
         print_from_clause(p, v->from);
@@ -137,7 +140,7 @@ static void print_node(Printer *p, const Node *n, bool inferred) {
     p->in_line = false;
     print_string_clause(p, "name", n->name);
     print_string_clause(p, "doc", n->doc);
-    print_meta_clause(p, n->meta);
+    print_node_meta(p, n);
     print_extra_clause(p, n->extra);
     print_node_from(p, n);
     buf_byte(&p->b, '\n');
@@ -247,14 +250,14 @@ static void print_data_section(Printer *p, const Graph *g, const Map *in_front, 
     buf_text(&p->b, "}\n");
 }
 
-static void print_body(Printer *p, const Graph *g, bool inferred) {
+static void print_body(Printer *p, const Graph *g, const Function *f, bool inferred) {
     bool section = has_data_section(p, g);
     const Map *in_front = section ? named_outside(p, g, named_by_results(p, g)) : NULL;
     if (print_constants(p, g, in_front, !section, true) && g->first)
         buf_byte(&p->b, '\n');
     FOR_NODES(n, g)
     print_node(p, n, inferred);
-    print_notes(p, g);
+    print_notes(p, g, f ? f->meta : g->meta);
     print_data_section(p, g, in_front, !section);
 }
 
@@ -275,7 +278,7 @@ static void print_braced(Printer *p, const Graph *g, const Function *f, bool inf
         print_indent(p);
         print_import(p, f->imports[i]);
     }
-    print_body(p, g, inferred);
+    print_body(p, g, f, inferred);
     p->indent--;
     p->in_line = in_line;
     print_indent(p);
@@ -291,7 +294,7 @@ void print_graph(Printer *p, const Graph *g) {
         buf_byte(&p->b, '_');
     print_signature(p, g);
     print_string_clause(p, "doc", g->doc);
-    print_meta_clause(p, g->meta);
+    print_short_meta(p, g->meta);
     print_extra_clause(p, g->extra);
     print_braced(p, g, NULL, mostly_inferred(p, g));
 }
@@ -319,7 +322,7 @@ void print_function(Printer *p, const Function *f) {
     print_formals(p, f);
     print_signature(p, g);
     print_string_clause(p, "doc", f->doc);
-    print_meta_clause(p, f->meta);
+    print_short_meta(p, f->meta);
     print_extra_clause(p, f->extra);
     print_braced(p, g, f, mostly_inferred(p, g));
     buf_text(&p->b, "\n\n");

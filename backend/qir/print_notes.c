@@ -1,4 +1,5 @@
-/* What is noted about the values of a body: statistics, and how ONNX spelled them. */
+/* What is noted about the values of a body: statistics, origins, how ONNX spelled them, metadata.
+ */
 #include "backend/qir/print.h"
 
 /* ---- statistics ---- */
@@ -134,12 +135,17 @@ const Value *node_key(const Node *n) {
     return NULL;
 }
 
-static bool is_long(Printer *p, Provenance from) {
-    size_t before = p->b.n;
-    print_from_clause(p, from);
-    bool is = p->b.n - before > LONG_FROM;
-    p->b.n = before;
+/* Whether what was printed from `begin` on is longer; it is gone then. */
+static bool was_longer(Printer *p, size_t begin, size_t than) {
+    bool is = p->b.n - begin > than;
+    p->b.n = begin;
     return is;
+}
+
+static bool is_long(Printer *p, Provenance from) {
+    size_t begin = p->b.n;
+    print_from_clause(p, from);
+    return was_longer(p, begin, LONG_FROM);
 }
 
 /* A line of its own names a result. */
@@ -183,10 +189,57 @@ static void print_origins_aside(Printer *p, const Graph *g) {
             blank = print_from_line(p, g->consts[i], g->consts[i]->from, blank);
 }
 
-void print_notes(Printer *p, const Graph *g) {
+/* ---- long metadata ---- */
+
+static bool meta_is_aside(Printer *p, Meta meta) {
+    size_t begin = p->b.n;
+    print_meta_clause(p, meta);
+    return was_longer(p, begin, LONG_META);
+}
+
+void print_short_meta(Printer *p, Meta meta) {
+    if (!meta_is_aside(p, meta))
+        print_meta_clause(p, meta);
+}
+
+void print_node_meta(Printer *p, const Node *n) {
+    if (node_key(n))
+        print_short_meta(p, n->meta);
+    else
+        print_meta_clause(p, n->meta);
+}
+
+/* Of the graph where there is no value. */
+static bool print_meta_line(Printer *p, const Value *v, Meta meta, bool blank) {
+    if (!meta_is_aside(p, meta))
+        return blank;
+    buf_text(&p->b, blank ? "\n" : "");
+    size_t begin = print_place(p);
+    print_indent(p);
+    buf_text(&p->b, "meta ");
+    if (v) {
+        name_print(&p->b, '%', v->name);
+        buf_byte(&p->b, ' ');
+    }
+    print_meta_fields(p, meta);
+    end_wrapped(p, begin);
+    return false;
+}
+
+static void print_meta_aside(Printer *p, const Graph *g, Meta own) {
+    bool blank = print_meta_line(p, NULL, own, true);
+    for (size_t i = 0; i < g->n_in; i++)
+        blank = print_meta_line(p, g->in[i], g->in[i]->meta, blank);
+    FOR_NODES(n, g)
+    if (node_key(n))
+        blank = print_meta_line(p, node_key(n), n->meta, blank);
+}
+
+void print_notes(Printer *p, const Graph *g, Meta own) {
     if (p->options.plain)
         return;
     print_stats(p, g);
     print_origins_aside(p, g);
     print_spellings(p, g);
+    print_meta_aside(p, g, own);
 }

@@ -155,6 +155,8 @@ stmt ::= ONNX VALUE(N) EQ opname(O) attrs(A) clauses(C) NL.
 stmt ::= ONNX CONST(T) LP vals(L) RP NL.        { read_initializers(r, L, range_of(T)); }
 stmt ::= FROM(T) VALUE(N) LP origins(L) RP by(B) in(G) NL.
                         { read_from(r, range_of(T), N, clauses_from(r, NULL, L, &B, &G)); }
+stmt ::= META(T) VALUE(N) attrs(A) NL.          { read_meta_line(r, range_of(T), N, A); }
+stmt ::= META(T) attrs(A) NL.                   { read_graph_meta(r, range_of(T), A); }
 stmt ::= import NL.
 stmt ::= error NL.                              { forget_statement(r); RECOVERED; }
 

@@ -128,6 +128,31 @@ void read_from(Reader *r, Range word, Token name, Clauses *c) {
     take_flaws(r);
 }
 
+static void take_meta(Reader *r, Range word, Meta *to, Meta meta, const char *whose) {
+    if (to->n)
+        error_at(r, word, "metadata of %s are stated twice", whose);
+    else
+        *to = meta;
+}
+
+void read_meta_line(Reader *r, Range word, Token name, Span fields) {
+    Meta meta;
+    Value *v = find_or_await(r, str_of(r, name), range_of(name), NO_OPERAND);
+    read_metadata(r, fields, &meta);
+    const char *whose = arena_strf(r->arena, "%%%s", shown(r, v->name)).s;
+    take_meta(r, word, v->kind == VALUE_NODE ? &v->def->meta : &v->meta, meta, whose);
+    take_flaws(r);
+}
+
+void read_graph_meta(Reader *r, Range word, Span fields) {
+    Meta meta;
+    Frame *f = r->frame;
+    read_metadata(r, fields, &meta);
+    take_meta(r, word, f->func ? &f->func->meta : &f->graph->meta, meta,
+              f->func ? "the function" : "the graph");
+    take_flaws(r);
+}
+
 void read_initializers(Reader *r, Span names, Range at) {
     Graph *g = r->frame->graph;
     Val *v = r->vals + names.begin;

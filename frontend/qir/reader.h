@@ -438,6 +438,10 @@ void read_stat(Reader *r, Token name, Span fields);
 /* The same of a statistic that stands in front of its constant. */
 void check_stat_of(Reader *r, const Value *v);
 void read_from(Reader *r, Range word, Token name, Clauses *c);
+/* Metadata in a line of its own: of a node by its result, of a constant or an input; of the graph.
+ */
+void read_meta_line(Reader *r, Range word, Token name, Span fields);
+void read_graph_meta(Reader *r, Range word, Span fields);
 void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses *c);
 void read_initializers(Reader *r, Span names, Range at);
 bool read_attribute(Reader *r, const Field *f, Attr *out);

@@ -31,7 +31,7 @@ syn match qirClause "\<from\ze\s*("
 syn match qirClause "\<extra\ze\s\+hex"
 syn match qirClause "\<\%(inferred\|stated\)\ze\s*\%([={,()]\|name\|doc\|meta\|extra\|from\|$\)"
 syn match qirClause "=\@1<= *const\ze\s*[,)]"
-syn match qirKeyword "^\s*\zs\%(qir\ze\s\+\d\|import\ze\s\+[\"0-9]\|model\ze\s*<\|meta\ze\s*<\|extra\ze\s\+hex\|blob\ze\s*@\|quant\ze\s*!\|func\ze\s\|const\ze\s*%\|data\ze\s*{\|\%(scale\|zp\)\ze\s*!\|from\ze\s*%\|stat\ze\s*%\|onnx\ze\s*\%(%\|const\)\)"
+syn match qirKeyword "^\s*\zs\%(qir\ze\s\+\d\|import\ze\s\+[\"0-9]\|model\ze\s*<\|meta\ze\s*[<%]\|extra\ze\s\+hex\|blob\ze\s*@\|quant\ze\s*!\|func\ze\s\|const\ze\s*%\|data\ze\s*{\|\%(scale\|zp\)\ze\s*!\|from\ze\s*%\|stat\ze\s*%\|onnx\ze\s*\%(%\|const\)\)"
 syn match qirKeyword "\<graph\ze\s*\%(@\|_\s*(\|([^)]*)\s*->\|(\s*$\)"
 
 syn match qirValue  +%\%([0-9A-Za-z_./$-]\+\%(::[0-9A-Za-z_./$-]\+\)*\|"\%([^"\\]\|\\.\)*"\)+
