@@ -21,8 +21,12 @@ typedef struct Folder {
 
 /* ---- which nodes ---- */
 
-static bool keeps_running(const Node *n) {
-    return n->faulty || !n->def || !n->def->bind || n->def->stays || has_bodies(n);
+static bool keeps_running(const FoldOptions *o, const Node *n) {
+    if (n->faulty || !n->def || !n->def->bind || has_bodies(n))
+        return true;
+    Conversion c = node_conversion(n);
+    return n->def->stays &&
+           !(o && o->conversions && (c == CONVERT_QUANTIZE || c == CONVERT_DEQUANTIZE));
 }
 
 /* Elements that the IR can hold as they come out of a kernel. */
@@ -64,7 +68,7 @@ static bool has_const_operands(const Node *n) {
 }
 
 static bool foldable(Folder *f, const Node *n, size_t *growth) {
-    if (f->failed[n->id] || keeps_running(n) || !has_const_operands(n))
+    if (f->failed[n->id] || keeps_running(f->options, n) || !has_const_operands(n))
         return false;
     for (size_t i = 0; i < n->n_in; i++)
         if (n->in[i] && !plain(n->in[i]))
@@ -222,7 +226,7 @@ size_t module_fold(Module *m, const FoldOptions *o) {
 }
 
 bool module_fold_node(Module *m, Node *n, const char *by) {
-    if (keeps_running(n) || !has_const_operands(n))
+    if (keeps_running(NULL, n) || !has_const_operands(n))
         return false;
     Diags *quiet = diags_new(m->arena, NULL, false);
     Folder f = {.module = m, .by = by, .binder = binder_new(m->arena, m, NULL, quiet)};

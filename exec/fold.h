@@ -14,7 +14,8 @@ typedef struct FoldOptions {
     void (*too_large)(const Node *n, void *ctx); /* stays for its size alone; NULL: nobody asks */
     bool (*wanted)(const Node *n, void *ctx);    /* which nodes to fold; NULL: all */
     void *ctx;
-    const char *by; /* the pass that constants are from; NULL: fold-const */
+    bool conversions; /* of `wanted` also Q and DQ, which else are meant to be seen */
+    const char *by;   /* the pass that constants are from; NULL: fold-const */
 } FoldOptions;
 
 /* Needs a resolved and inferred module; keeps it so. Returns how many nodes were folded. Constants
