@@ -13,6 +13,7 @@ struct BatchPlan {
     bool steady;    /* all files have the same */
     bool shared;    /* in each file all inputs have the same */
     bool one;       /* all are 1 */
+    bool named;     /* -batch names one, before the data fix what they have */
     int64_t *sizes; /* what the first dimensions become where there is a batch */
     const Batch *batch;
     Batch *mixed; /* why there is none */
@@ -128,6 +129,11 @@ static bool named_batch(BatchPlan *p, Module *m, Diags *d) {
         if (dim_is_named(v->type.dims[0]))
             names[n++] = arena_str(m->arena, v->type.dims[0].param).s;
     }
+    if (p->named)
+        return diag_error(d, LOC_NONE,
+                          "-batch: the data's first axis counts samples already, and each of them "
+                          "has a dimension '%s' of its own",
+                          p->data->batch);
     diag_error(d, LOC_NONE, "-batch: no graph input has an open first dimension called '%s'",
                p->data->batch);
     diag_did_you_mean(d, LOC_NONE, name, names, n);
@@ -152,6 +158,7 @@ BatchPlan *samples_plan(Module *m, const DataPaths *data, Diags *d) {
     const Graph *g = m->graph;
     BatchPlan *p = NEW(m->arena, BatchPlan);
     *p = (BatchPlan){.data = data, .steady = true, .shared = true, .one = data->n > 0};
+    p->named = data->batch && samples_can_name(m, data->batch);
     if (!sample_dims(m, data->paths, data->n, d))
         return NULL;
     p->given = NEW_ARRAY(m->arena, int64_t, g->n_in + 1);
