@@ -23,6 +23,7 @@ typedef struct Info {
     json_t *operators;
     size_t elements, bytes;       /* of constants */
     size_t products, on_integers; /* nodes that multiply and accumulate */
+    size_t weights_alone;         /* those of float data and quantized weights */
     bool decided, typed, spelled, statistics;
 } Info;
 
@@ -36,9 +37,20 @@ static json_t *count(size_t n) {
 
 /* ---- the file ---- */
 
-static void look_for_qoperators(Graph *g, void *found) {
-    FOR_NODES(n, g)
-    *(bool *)found |= qop_find(n->domain, n->op) != NULL;
+typedef struct Spelled {
+    bool qoperators, dynamic, weights; /* weights: of products with float data */
+} Spelled;
+
+static void look_for_spellings(Graph *g, void *ctx) {
+    Spelled *s = ctx;
+    FOR_NODES(n, g) {
+        s->qoperators |= qop_find(n->domain, n->op) != NULL;
+        s->dynamic |= node_is(n, "DynamicQuantizeLinear") ||
+                      node_is_in(n, "com.microsoft", "DynamicQuantizeMatMul") ||
+                      node_is_in(n, "com.microsoft", "DynamicQuantizeLSTM");
+        s->weights |= node_is_in(n, "com.microsoft", "MatMulNBits") ||
+                      node_is_in(n, "com.microsoft", "GatherBlockQuantized");
+    }
 }
 
 static const char *how_it_came(Info *i) {
@@ -47,13 +59,15 @@ static const char *how_it_came(Info *i) {
     i->typed = f.typed;
     i->spelled = form_is_spelled(f) || f.annotated;
     i->statistics = module_has_statistics(i->m);
-    bool qoperators = false;
-    module_each_graph(i->m, look_for_qoperators, &qoperators);
+    Spelled s = {0};
+    module_each_graph(i->m, look_for_spellings, &s);
     return f.typed            ? "integers in types"
            : f.fake           ? "decisions (float ~)"
            : f.scaling        ? "scaling spelled out as Round and Clip"
            : f.qonnx          ? "QONNX"
-           : qoperators       ? "QOperators"
+           : s.qoperators     ? "QOperators"
+           : s.dynamic        ? "dynamic quantization"
+           : s.weights        ? "operators on quantized weights"
            : f.onnx_quantized ? "QDQ"
            : f.integers       ? "operators of floats on plain integers"
            : f.annotated      ? "float with quantization annotations"
@@ -180,15 +194,21 @@ static void add_operators(Info *i) {
 
 /* ---- what is quantized ---- */
 
+static bool is_quantized(const Value *v) {
+    return v && (v->type.quant || (v->def && node_conversion(v->def) == CONVERT_DEQUANTIZE));
+}
+
 static void count_products(Graph *g, void *ctx) {
     Info *i = ctx;
     FOR_NODES(n, g) {
         const QuantRule *r = n->def ? &n->def->quant : NULL;
         if (!r || r->kind != QUANT_MAC)
             continue;
-        const Value *w = node_input(n, (size_t)r->mac.weight);
+        const Value *x = node_input(n, 0), *w = node_input(n, (size_t)r->mac.weight);
+        bool both = x && x->type.quant && w && w->type.quant;
         i->products++;
-        i->on_integers += n->n_in && n->in[0] && n->in[0]->type.quant && w && w->type.quant;
+        i->on_integers += both;
+        i->weights_alone += !both && is_quantized(w) && !is_quantized(x);
     }
 }
 
@@ -196,6 +216,7 @@ static void add_products(Info *i) {
     module_each_graph(i->m, count_products, i);
     json_object_set_new(i->root, "products", count(i->products));
     json_object_set_new(i->root, "products_quantized", count(i->on_integers));
+    json_object_set_new(i->root, "products_of_quantized_weights", count(i->weights_alone));
 }
 
 /* ---- what running it takes ---- */
@@ -304,6 +325,8 @@ static void print_head(Diags *d, const json_t *r) {
     if (number_at(r, "products"))
         printf("; %lld of %lld product%s quantized", number_at(r, "products_quantized"),
                number_at(r, "products"), number_at(r, "products") == 1 ? " is" : "s are");
+    if (number_at(r, "products_of_quantized_weights"))
+        printf(", of %lld more the weights are", number_at(r, "products_of_quantized_weights"));
     puts("");
 }
 
