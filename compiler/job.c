@@ -296,6 +296,7 @@ static void init_context(Job *j) {
     c->may_wait = binary && o->weight_only && !o->calib.n && !o->keep_float_weights && !o->report &&
                   !o->verify_each && !o->verify_roundtrip;
     c->keep_float_weights = o->keep_float_weights;
+    c->float_biases_stay = j->form == FORM_QDQ;
     c->explain = o->explain;
     c->explain_match = o->explain_match;
     c->input_names = o->input_names;

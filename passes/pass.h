@@ -66,6 +66,7 @@ typedef struct PassContext {
     bool may_wait; /* integers of weights may be made when they are written (ir/later.h) */
     bool keep_float_weights; /* lower-qdq: a QuantizeLinear stands on the float constant that it
                                 rounds, in place of the integers */
+    bool float_biases_stay;  /* lower-qdq: what raising rounds is written as it came */
     bool annotate_nodes;     /* annotate: nodes state what was decided, in place of annotations */
     bool saturates; /* the processor adds pairs of u8 x s8 products in 16 bits (-target-cpu=avx2) */
     int64_t target_opset; /* 0: as low as the types allow, not below the module's own */

@@ -164,11 +164,11 @@ void diags_finish(Diags *d) {
     print(d, &(Message){.severity = DIAG_NOTE, .text = buf_as_str(&d->text), .file = "qxc"});
 }
 
-/* What becomes of a warning about a place. What is about no place is about the command line, where
- * each is a fact of its own. */
+/* What becomes of a warning or a remark about a place. What is about no place is about the command
+ * line, where each is a fact of its own. */
 static MergeFate fate_of(Diags *d, Severity sev, Loc at, const char *fmt) {
-    bool merges =
-        d->merger && sev == DIAG_WARNING && at.source && d->out && !d->recording && !d->quiet;
+    bool merges = d->merger && (sev == DIAG_WARNING || sev == DIAG_REMARK) && at.source && d->out &&
+                  !d->recording && !d->quiet;
     return merges ? merger_ask(d->merger, fmt) : MERGE_ALONE;
 }
 
@@ -190,8 +190,8 @@ static bool admit_fate(Diags *d, Severity sev, Loc at, MergeFate fate) {
         d->merged_at = merges ? at : LOC_NONE;
     if (!merges)
         return admit(d, sev, at);
-    d->warnings++;
-    d->merged++;
+    d->warnings += sev == DIAG_WARNING;
+    d->merged += sev == DIAG_WARNING;
     d->suppressed = fate == MERGE_MANY;
     return fate == MERGE_WAITS;
 }

@@ -103,8 +103,8 @@ void diags_limit(Diags *d, int most);
  */
 void diags_set_progress(Diags *d, Progress *p);
 Progress *diags_progress(const Diags *d); /* `d` may be NULL */
-/* Of many warnings about places that are made from one format, the first is printed, and a note
- * says how many there are (support/diag_merge.h). All are counted. */
+/* Of many warnings or remarks about places that are made from one format, the first is printed, and
+ * a note says how many there are (support/diag_merge.h). All warnings are counted. */
 void diags_merge(Diags *d, bool merge);
 /* Prints what waits for more of its kind: before something is printed that is no message. */
 void diags_flush(Diags *d);

@@ -4,7 +4,7 @@
 
 #include <ctype.h>
 
-enum { FEWEST_LETTERS = 10, FEW = 2 };
+enum { FEWEST_LETTERS = 12, FEW = 2 };
 
 typedef struct Format { /* the first was printed */
     size_t waits;       /* since something else was printed */

@@ -100,11 +100,17 @@ static bool takes_float(const Quant *x, const Quant *w) {
     return (a > 8 || b > 8) && a <= 16 && b <= 16;
 }
 
-/* Says that the bias is rounded, and how far that moves results where it shows. */
-static void tell(Raise *r, const Node *n, const char *what, double steps) {
-    const char *far =
-        steps > 0.5 ? arena_strf(r->b.a, ": results are up to %.3g steps off", steps).s : "";
-    diag(r->b.d, DIAG_REMARK, n->loc, "%s: %s%s", node_text(n), what, far);
+/* Says that a float bias is rounded, and how far that moves results where it shows. */
+static void tell_rounded(Raise *r, const Node *n, double steps) {
+    if (steps > 0.5)
+        diag(r->b.d, DIAG_REMARK, n->loc,
+             "%s: float bias rounded to the grid of the accumulator, as onnxruntime does: results "
+             "are up to %.3g steps off",
+             node_text(n), steps);
+    else if (!r->c->float_biases_stay)
+        diag(r->b.d, DIAG_REMARK, n->loc,
+             "%s: float bias rounded to the grid of the accumulator, as onnxruntime does",
+             node_text(n));
 }
 
 /* The bias as real numbers, where whole units of the sums would be too coarse for the result and
@@ -165,7 +171,8 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
     Value *real = finer_bias(r, &units, ints ? ints : bias, w, &steps);
     if (real) {
         if (steps > 0.5)
-            tell(r, n, "its bias is rounded", steps);
+            diag(r->b.d, DIAG_REMARK, n->loc,
+                 "%s: its bias is rounded: results are up to %.3g steps off", node_text(n), steps);
         return real;
     }
     if (have)
@@ -173,10 +180,11 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
                   "%s: bias '%s' is on a grid of its own; restated at the scale of "
                   "the accumulator",
                   node_text(n), diag_name(r->b.d, bias->name));
-    if (!have || steps > 0.5)
-        tell(r, n,
-             have ? "its bias is rounded to that"
-                  : "float bias rounded to the grid of the accumulator, as onnxruntime does",
+    if (!have)
+        tell_rounded(r, n, steps);
+    else if (steps > 0.5)
+        diag(r->b.d, DIAG_REMARK, n->loc,
+             "%s: its bias is rounded to that: results are up to %.3g steps off", node_text(n),
              steps);
     if (f != 1)
         node_set_float(n, rule->mac.bias_factor, (float)product);

@@ -262,6 +262,23 @@ static void test_merge(void **state) {
     assert_string_equal(printed(f), "");
 }
 
+/* Remarks are merged as warnings are, and count as none. */
+static void test_merge_remarks(void **state) {
+    Fixture *f = *state;
+    uint32_t s = diags_source(f->d, "a.onnx", STR_NONE);
+    Loc at = {.source = s, .what = &(Place){.words = "node \"n\""}};
+    diags_merge(f->d, true);
+    diags_limit(f->d, 1);
+    for (int i = 0; i < 5; i++)
+        diag(f->d, DIAG_REMARK, at, "'v%d' is rounded here", i);
+    diag_warning(f->d, at, "a warning");
+    diags_finish(f->d);
+    assert_string_equal(printed(f), "a.onnx: node \"n\": remark: 'v0' is rounded here\n"
+                                    "qxc: note: and 4 more of this kind (-v shows them)\n"
+                                    "a.onnx: node \"n\": warning: a warning\n");
+    assert_int_equal(diags_warnings(f->d), 1);
+}
+
 /* A note of its own, at another place, is not lost behind one of many. */
 static void test_merge_note_apart(void **state) {
     Fixture *f = *state;
@@ -333,6 +350,7 @@ int main(void) {
         TEST(test_records),
         TEST(test_remark_once),
         TEST(test_merge),
+        TEST(test_merge_remarks),
         TEST(test_merge_note_apart),
         TEST(test_merge_limit),
         TEST(test_color),
