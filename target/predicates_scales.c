@@ -47,10 +47,12 @@ bool predicate_scales_far_apart(const FaultSite *s) {
 }
 
 /* onnxruntime divides by the scale as a whole number of steps to 1: 14 for the float next to
- * 1 / 15. Of bytes that is a step at most, of fewer bits a step is much. */
+ * 1 / 15, 254 for that next to 1 / 255, which the range from 0 to 1 has of most tools. More than
+ * half a step lost at the largest is more than rounding loses, and always in one direction. */
 bool predicate_scale_cut_off(const FaultSite *s) {
     float scale = (float)scale_behind(s), steps = 1 / scale;
-    return scale > 0 && steps - floorf(steps) > steps * 0x1p-7f;
+    float lost = steps - floorf(steps);
+    return scale > 0 && (lost > 0.5F || lost > steps * 0x1p-7f);
 }
 
 /* The product of two scales as a scale of that type; 0 where it is too coarse for that. */
