@@ -117,6 +117,66 @@ class Text(unittest.TestCase):
         self.assertIn("| `qxc` | **3.600** |  | **4.000** |\n", text)
 
 
+class Through(OracleCase):
+    """tools/peers --through: what each step gives, and what its page calls right."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        import through
+        import through_page
+        cls.through, cls.page = through, through_page
+
+    def made(self, last="QuantizeLinear"):
+        """x, quantized, times W: a float product, or one whose result is quantized again."""
+        nodes = [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["xq"]), helper.make_node("DequantizeLinear", ["xq", "s", "z"], ["xd"]),
+                 helper.make_node("DequantizeLinear", ["q", "s"], ["d"]), helper.make_node("MatMul", ["xd", "d"], ["m" if last else "y"])]
+        if last:
+            nodes += [helper.make_node("QuantizeLinear", ["m", "s", "z"], ["yq"]), helper.make_node("DequantizeLinear", ["yq", "s", "z"], ["y"])]
+        path, model = self.scratch / "made.onnx", model_of(nodes, s=SCALE, q=Q, z=np.uint8(128))
+        model.opset_import[0].version, model.ir_version = 17, 8
+        onnx.save(model, path)
+        return path
+
+    def test_steps(self):
+        """All steps of a whole integer model are right, and its C needs no floats; of a float result that is refused."""
+        data = {"x": np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)}
+        found = self.through.Way(self.made(), data, self.scratch).steps(None)
+        self.assertEqual(set(self.through.STEPS), set(found))
+        self.assertTrue(all(self.page.right(cell, None) for cell in found.values()), found)
+        found = self.through.Way(self.made(last=None), data, self.scratch).steps(data | {"x": data["x"] @ W})
+        self.assertIn("computes in floating point", found["integers"]["refused"])
+        self.assertNotIn("refused", found["c"])
+        self.assertIn("noise", found)
+
+    def test_apart(self):
+        """Of an output that is quantized in its scale's steps, of another in 1/255 of its range."""
+        want = np.array([[0.0, 255.0]], np.float32)
+        for last, steps in (("QuantizeLinear", 4), (None, 2)):
+            with self.subTest(last=last):
+                model = onnx.load(self.made(last))
+                self.assertAlmostEqual(steps, self.through.apart(model, {"y": want}, {"y": want + 2})["steps"], 4)
+        self.assertEqual({"sqnr": np.inf, "steps": 0.0}, self.through.apart(model, {"y": want}, {"y": want}))
+        self.assertEqual(np.inf, self.through.apart(model, {"y": want}, {"y": want * np.nan})["steps"])
+
+    def test_right(self):
+        """A step is nothing, more is where it stays below half the tool's own noise; a refusal is never right."""
+        for cell, noise, right in (({"sqnr": 20, "steps": 1}, 30, True), ({"sqnr": 34, "steps": 3}, 30, True),
+                                   ({"sqnr": 32, "steps": 3}, 30, False), ({"sqnr": 90, "steps": 3}, None, False),
+                                   ({"refused": "no"}, 30, False), ({"said": []}, None, True)):
+            with self.subTest(cell=cell):
+                self.assertEqual(right, self.page.right(cell, noise))
+
+    def test_page(self):
+        cells = dict.fromkeys(self.through.STEPS, {"sqnr": np.inf, "steps": 0})
+        refused = {"refused": 'a.onnx: node "n" (Conv, #3): error: node "n" (Conv) stays float: its operand \'x\' is float'}
+        text = self.page.page({("nncf", "W8A8"): {"a": cells, "b": {**cells, "c": refused}, "d": {"why": "no Gemm"}}}, "nncf 1", 16)
+        self.assertIn("| nncf | W8A8 | 2 of 2 | 2 of 2 | 2 of 2 | 2 of 2 | 2 of 2 | 1 of 2 | 2 of 2 |\n", text)
+        self.assertIn("- `c` a node (Conv) stays float: its operand is float: nncf W8A8 (b)\n", text)
+        self.assertIn("- no Gemm: nncf W8A8 (d)\n", text)
+        self.assertNotIn("## What is not right", text)
+
+
 TOOL = """import sys
 def main(what):
     print("said", what)

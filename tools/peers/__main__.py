@@ -2,6 +2,7 @@
 """Measures qxc beside other quantizers, and writes docs/peers.md.
 
 Usage: tools/peers [-o docs/peers.md] [--model NAME...] [--tool NAME...] [--format NAME...] [--seeds N] [--kept]
+       tools/peers --through [-o docs/from-others.md] [--model NAME...] [--tool NAME...]
 
 Needs build/qxc, the packages of test/requirements.txt, and for MLPerf Tiny the models that QXC_SHARED names. Each
 tool is installed from PyPI into build/peers; one that cannot be has no cells. torch, which three of them import, is there
@@ -16,9 +17,12 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import models
+import through
+import through_page
 from cells import BUILD, measured, python_of, version_of
 from page import page
 from recipes import FORMATS, MODELS_OF, NOT_OF, RECIPES
+from spellings import SPELLINGS
 
 
 def wanted(given, loaded):
@@ -47,23 +51,42 @@ def load(names, folder):
     return found
 
 
+def measure(given, loaded):
+    found = {}
+    for form, tool, recipe, options, model in wanted(given, loaded):
+        cells = [measured(model, tool, options, seed, given.kept) for seed in range(given.seeds)]
+        found[form, tool, recipe, model.name] = cells
+        given.kept or print(f"{form:12} {tool:11} {recipe:30} {model.name:12} {cells[0]}", file=sys.stderr, flush=True)
+    return page(found, [m.name for m in loaded], given.seeds, versions(given.tool))
+
+
+def go_through(given, loaded):
+    """What other tools write through qxc, of these models and of files that lie beside them."""
+    found = {}
+    tools = [tool for tool in given.tool if tool in SPELLINGS]
+    for tool, form, options, model in ((t, f, o, m) for m in loaded for t in tools for f, o in SPELLINGS[t].items()):
+        found.setdefault((tool, form), {})[model.name] = through.through(model, tool, options, given.kept)
+        given.kept or print(f"{tool:11} {form:30} {model.name:12} {found[tool, form][model.name]}", file=sys.stderr, flush=True)
+    for (tool, form), paths in through.files().items():
+        found[tool, form] = {name: through.gone(path, only_kept=given.kept) for name, path in paths.items()}
+    known = {key: {m: row for m, row in of.items() if row != through.NOT_MEASURED} for key, of in found.items()}
+    return through_page.page({key: of for key, of in known.items() if of}, versions(tools), through.SAMPLES)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("-o", default=models.ROOT / "docs/peers.md", type=pathlib.Path)
-    parser.add_argument("--model", nargs="*", default=models.ALL, choices=models.ALL)
+    parser.add_argument("-o", type=pathlib.Path)
+    parser.add_argument("--model", nargs="*", choices=models.ALL)
     parser.add_argument("--tool", nargs="*", default=tuple(RECIPES), choices=tuple(RECIPES))
     parser.add_argument("--format", nargs="*", default=FORMATS, choices=FORMATS)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--kept", action="store_true", help="write the page of what was measured, and measure nothing")
+    parser.add_argument("--through", action="store_true", help="take what the other tools write through qxc, and write docs/from-others.md")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="peers-", dir=BUILD) as folder:
-        loaded = load(given.model, pathlib.Path(folder))
-        found = {}
-        for form, tool, recipe, options, model in wanted(given, loaded):
-            cells = [measured(model, tool, options, seed, given.kept) for seed in range(given.seeds)]
-            found[form, tool, recipe, model.name] = cells
-            given.kept or print(f"{form:12} {tool:11} {recipe:30} {model.name:12} {cells[0]}", file=sys.stderr, flush=True)
-        given.o.write_text(page(found, [m.name for m in loaded], given.seeds, versions(given.tool)).rstrip() + "\n")
+        loaded = load(given.model or (models.USUAL if given.through else models.ALL), pathlib.Path(folder))
+        text = go_through(given, loaded) if given.through else measure(given, loaded)
+        (given.o or models.ROOT / "docs" / ("from-others.md" if given.through else "peers.md")).write_text(text.rstrip() + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""with_onnxruntime.py MODEL CALIB.npz OUT static|static16 HOW
+"""with_onnxruntime.py MODEL CALIB.npz OUT static|static16|static4|operators HOW
+with_onnxruntime.py MODEL CALIB.npz OUT dynamic
 with_onnxruntime.py MODEL CALIB.npz OUT nbits DEFAULT|HQQ|KQUANT|GPTQ BLOCK BITS
 """
 
@@ -6,7 +7,8 @@ import logging
 import sys
 
 import onnx
-from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
+from onnxruntime.quantization import (CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_dynamic,
+                                      quantize_static)
 
 from feeding import prepared, rows
 
@@ -33,14 +35,19 @@ def nbits(path, calib, out, how, block, bits):
     made.model.save_model_to_file(str(out))
 
 
-def main(path, calib, out, kind, how, *numbers):
+def main(path, calib, out, kind, *words):
     if kind == "nbits":
-        nbits(path, calib, out, how, *map(int, numbers))
+        nbits(path, calib, out, words[0], *map(int, words[1:]))
         return
     model = prepared(path, out)
-    quantize_static(model, out, Reader(rows(model, calib)), quant_format=QuantFormat.QDQ, per_channel=True,
+    if kind == "dynamic":
+        quantize_dynamic(model, out, per_channel=True)
+        return
+    quantize_static(model, out, Reader(rows(model, calib)), per_channel=True,
+                    quant_format=QuantFormat.QOperator if kind == "operators" else QuantFormat.QDQ,
                     activation_type=QuantType.QUInt16 if kind == "static16" else QuantType.QUInt8,
-                    weight_type=QuantType.QInt8, calibrate_method=getattr(CalibrationMethod, how))
+                    weight_type=QuantType.QInt4 if kind == "static4" else QuantType.QInt8,
+                    calibrate_method=getattr(CalibrationMethod, words[0]))
 
 
 if __name__ == "__main__":
