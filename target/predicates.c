@@ -147,6 +147,12 @@ bool predicate_moved_to_few_bits(const FaultSite *s) {
     return stored_bits(s->n->out[0]) < 8 && (moves(from) || kind_of(from) == QUANT_CLAMP);
 }
 
+bool predicate_made_of_none(const FaultSite *s) {
+    size_t from, made;
+    return s->n->n_in && s->n->in[0] && type_count(s->n->in[0]->type, &from) && from == 0 &&
+           type_count(s->n->out[0]->type, &made) && made > 0;
+}
+
 /* onnxruntime moves a DequantizeLinear down through data movers; the QuantizeLinear put there has,
  * since opset 21, no zero point of type int8. */
 bool predicate_moved_int8(const FaultSite *s) {

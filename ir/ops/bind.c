@@ -51,6 +51,21 @@ void quant_range(const Quant *q, int32_t *lo, int32_t *hi) {
     *hi = (int32_t)quant_hi(q);
 }
 
+bool bind_into_range(Binder *b, const Node *n) {
+    Value *y = n->out[0];
+    const Quant *q = op_quant(y);
+    ElemType e = bind_elem(y);
+    if (!q || (quant_lo(q) == elem_min(e) && quant_hi(q) == elem_max(e)))
+        return true;
+    qk_clamp_params p = {.n = bind_count(y)};
+    quant_range(q, &p.lo, &p.hi);
+    int at = bind_is_last(b, y) ? bind_last(b, n, y) : bind_value(b, y);
+    if (!bind_call(b, n, bind_kernel(b, "clamp", 1, &e), &p, sizeof p, 2, (int[]){at, at}))
+        return false;
+    bind_in_place(b, 0);
+    return true;
+}
+
 int32_t quant_zero(const Quant *q) {
     return (int32_t)quant_zp(q, 0);
 }

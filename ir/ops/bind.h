@@ -52,6 +52,10 @@ int32_t quant_zero(const Quant *q); /* zero point of a plain one */
 /* What all kernels that make integers call the same: initializers for results of this one. */
 #define RESULT_PARAMS(q) .yz = quant_zero(q), .lo = (int32_t)quant_lo(q), .hi = (int32_t)quant_hi(q)
 
+/* Cuts the first result, which a kernel filled as if all numbers of its storage were in use, to
+ * those that its quantization has; nothing where it has all. */
+bool bind_into_range(Binder *b, const Node *n);
+
 /* False after saying so, unless all operands and the result are float. */
 bool bind_floats_only(Binder *b, const Node *n);
 bool bind_any_quant(const Node *n);

@@ -70,6 +70,30 @@ static bool max_indices(Binder *b, const Node *n, const OpCtx *c, const Spatial 
                      (int[]){x, y, places});
 }
 
+/* A window whose elements lie apart may fall between those of its operand, into the padding. */
+static bool max_of_none(const OpCtx *c) {
+    const WindowAttrs *a = c->attrs;
+    Type x = op_type(c, 0);
+    Window w;
+    if (x.rank < 3)
+        return true;
+    if (!op_window(c, a, x, NULL, &w))
+        return false;
+    for (int i = 0; i < w.n; i++)
+        if (w.dilation[i] > 1 && w.kernel[i] > 1 &&
+            (w.pad_begin[i] || w.pad_end[i] || x.dims[2 + i].value < 0))
+            return true;
+    return false;
+}
+
+static bool global_max_of_none(const OpCtx *c) {
+    Type x = op_type(c, 0);
+    for (int i = 2; i < x.rank; i++)
+        if (x.dims[i].value <= 0)
+            return true;
+    return x.rank < 3;
+}
+
 static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {
     Spatial s;
     WindowAxis depth;
@@ -78,14 +102,15 @@ static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {
     bool volume = n->in[0]->type.rank == 5;
     /* Floats may be NaN, of which only the first of the whole window counts. */
     if (indexed(n) || (volume && elem_is_float(bind_elem(n->in[0]))))
-        return max_indices(b, n, c, &s, &depth);
-    return volume ? max_volume(b, n, &s, &depth) : max_call(b, n, &s);
+        return max_indices(b, n, c, &s, &depth) && (!max_of_none(c) || bind_into_range(b, n));
+    return (volume ? max_volume(b, n, &s, &depth) : max_call(b, n, &s)) &&
+           (!max_of_none(c) || bind_into_range(b, n));
 }
 
 static bool global_max_bind(Binder *b, const Node *n, const OpCtx *c) {
-    (void)c;
     Spatial s = pool_global_spatial(n);
-    return same_quant(b, n) && max_call(b, n, &s);
+    return same_quant(b, n) && max_call(b, n, &s) &&
+           (!global_max_of_none(c) || bind_into_range(b, n));
 }
 
 /* Padding stands for less than any number, and zeros for that where there is nothing below them.
@@ -111,7 +136,8 @@ const OpDef op_MaxPool = {
     .quant = {.kind = QUANT_ORDER,
               .data = 1,
               .scaled.homogeneous = true,
-              .move.axis = move_channel},
+              .move.axis = move_channel,
+              .of_none = max_of_none},
     .take_pads = max_takes_pads,
     .bind = max_bind,
 };
@@ -125,6 +151,7 @@ const OpDef op_GlobalMaxPool = {
     .quant = {.kind = QUANT_ORDER,
               .data = 1,
               .scaled.homogeneous = true,
-              .move.axis = move_channel},
+              .move.axis = move_channel,
+              .of_none = global_max_of_none},
     .bind = global_max_bind,
 };

@@ -184,6 +184,9 @@ typedef struct QuantRule {
     /* CLAMP: on plain integers it cuts at the integer 0, whatever that stands for (Relu). */
     bool cuts_at_zero;
     ScaleRule scaled;
+    /* ORDER: whether an element of the result may be the largest of no elements: that is infinite,
+     * which integers do not say. NULL: never. */
+    bool (*of_none)(const OpCtx *c);
     uint32_t singular; /* bit i: the result is infinite where operand i is 0 (Log, the divisor) */
     bool keeps_zero;   /* result 0 is 0 where operand 0 is (Sqrt) */
     /* Elements of operand 0 so far below the largest of their row count for nothing in the result

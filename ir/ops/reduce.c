@@ -70,6 +70,18 @@ static int move_axis(const OpCtx *c, int axis) {
     return to;
 }
 
+/* What it may take the largest of has no elements, or a length that is not known. */
+static bool of_none(const OpCtx *c) {
+    Type x = op_type(c, DATA);
+    bool set[MAX_RANK], known;
+    if (!reduced_axes(c, set, &known) || !known)
+        return true;
+    for (int i = 0; i < x.rank; i++)
+        if (set[i] && x.dims[i].value <= 0)
+            return true;
+    return false;
+}
+
 static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
     (void)result;
     return i == DATA ? move_axis(c, axis) : -1;
@@ -336,7 +348,8 @@ static bool bind_extreme(Binder *b, const Node *n, const OpCtx *c, const char *k
     qk_reducemax_params p = {0}; /* reducemin takes the same */
     COPY_REDUCTION(p, r);
     return bind_call(b, n, bind_kernel(b, kernel, 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
+                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])}) &&
+           (!of_none(c) || bind_into_range(b, n));
 }
 
 static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -364,7 +377,11 @@ static bool min_bind(Binder *b, const Node *n, const OpCtx *c) {
      .same_storage = true,                                                                         \
      .prefers_float = SPANS_TOO_MUCH}
 #define ORDER                                                                                      \
-    {.kind = QUANT_ORDER, .data = 1u << DATA, .scaled.homogeneous = true, .move.axis = move_axis}
+    {.kind = QUANT_ORDER,                                                                          \
+     .data = 1u << DATA,                                                                           \
+     .scaled.homogeneous = true,                                                                   \
+     .move.axis = move_axis,                                                                       \
+     .of_none = of_none}
 
 const OpDef op_ReduceMean = {REDUCE, .name = "ReduceMean", .quant = SUMS, .upgrade = upgrade_18,
                              .bind = mean_bind};

@@ -289,6 +289,26 @@ static void move_result(Raise *r, Node *n, size_t i, const Quant *q) {
     }
 }
 
+/* Everyone who reads y wants it rounded to `q`. */
+static bool all_quantize_to(const Raise *r, const Value *y, const Quant *q) {
+    const Use *uses;
+    size_t count = uses_of(r->uses, y, &uses);
+    for (size_t k = 0; k < count; k++) {
+        const Node *user = uses[k].node;
+        if (!user || !is_own_quantize(user) || !is_within(&r->b, q, user->out[0]->type.quant))
+            return false;
+    }
+    return true;
+}
+
+/* The largest of no elements is infinite: the end of a range, which another scale has elsewhere. */
+static const char *infinite(const Raise *r, const OpCtx *c, const Node *n, const Quant *q) {
+    bool (*of_none)(const OpCtx *) = n->def->quant.of_none;
+    return of_none && of_none(c) && !all_quantize_to(r, n->out[0], q)
+               ? "of no elements, which it may have, its result is infinite"
+               : NULL;
+}
+
 static void raise_mover(Raise *r, Node *n) {
     Value *x = n->n_in ? raise_source(n->in[0]) : NULL;
     if (!x || x == n->in[0] || !quant_rule_is_data(&n->def->quant, 0) || !is_wanted(r, n))
@@ -299,6 +319,8 @@ static void raise_mover(Raise *r, Node *n) {
         return;
     const char *why =
         n->def->quant.integer_refusal ? n->def->quant.integer_refusal(&c, x->type.quant) : NULL;
+    if (!why)
+        why = infinite(r, &c, n, q);
     if (why) {
         keep_float(r, n, why);
         return;

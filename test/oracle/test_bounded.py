@@ -340,6 +340,19 @@ class Bounded(BoundedCase):
         if op == "ReduceSum":
             self.assertIn("reducesum_q", emitted.text)
 
+    @for_each("ReduceMax", "ReduceMin")
+    def test_extremes_of_no_rows_in_another_scale(self, op):
+        """They are infinite: the ends of the result's range, whatever its operand's say."""
+        def grid(name, scale):
+            return [node("QuantizeLinear", [name, scale, "zp"], [name + "q"]),
+                    node("DequantizeLinear", [name + "q", scale, "zp"], [name + "d"])]
+        made = self.behind([*grid("rows", "fine"), node(op, ["rowsd"], ["s"], axes=[0]), *grid("s", "coarse"),
+                            node("Identity", ["sd"], ["y"])],
+                           [const("fine", 0.1, np.float32), const("coarse", 0.5, np.float32), const("zp", 3, np.int8)], F)
+        feeds = [{"pick": (np.arange(8) < count).astype(np.float32), "x": RNG.standard_normal((8, 6)).astype(np.float32)}
+                 for count in (8, 0, 1, 5)]
+        self.check(made, ["at:8"], feeds)
+
     def test_what_computes_in_another_way_for_each_length(self):
         """As many pairs as the square of a length, and a part that is cut at an end."""
         for nodes, constants, why in (

@@ -233,6 +233,30 @@ class Guard(OracleCase):
         for opset in ("21", "23"):
             self.check(built, "-activations=int8 sym", f"-target-opset={opset}")
 
+    @for_each(0, 4, "T")
+    def test_extremes_of_none(self, length):
+        """onnxruntime moves the DequantizeLinear behind them, where -infinity is the integer of another scale."""
+        folder, names = self.scratch, ("max", "min", "same")
+        nodes = [helper.make_node("DequantizeLinear", ["x", "fine", "zero"], ["d"])]
+        for name, op, scale in zip(names, ("ReduceMax", "ReduceMin", "ReduceMax"), ("coarse", "coarse", "fine")):
+            nodes += [helper.make_node(op, ["d", "axis"], [name + "_f"]),
+                      helper.make_node("QuantizeLinear", [name + "_f", scale, "zero"], [name])]
+        info = helper.make_tensor_value_info
+        graph = helper.make_graph(
+            nodes, "g", [info("x", TensorProto.INT8, [2, length])], [info(n, TensorProto.INT8, [2, 1]) for n in names],
+            [numpy_helper.from_array(v, n) for n, v in (("fine", np.float32(0.1)), ("coarse", np.float32(0.5)),
+                                                        ("zero", np.int8(3)), ("axis", np.array([1])))])
+        onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 18)]), folder / "m.onnx")
+        qxc(folder / "m.onnx", "-emit=qdq", "-o", folder / "o.onnx", "-quiet")
+        for count in (0, 4) if length == "T" else (length,):
+            x = {"x": np.random.default_rng(1).integers(-100, 100, (2, count)).astype(np.int8)}
+            np.savez(folder / "x.npz", **x)
+            want = session(folder / "m.onnx", False).run(None, x)
+            qxc("run", folder / "m.onnx", f"-input={folder / 'x.npz'}", "-o", folder / "y.npz", "-quiet")
+            np.testing.assert_equal([np.load(folder / "y.npz")[n] for n in names], want)
+            for optimize in (False, True) if count or not length else (False,):
+                np.testing.assert_equal(session(folder / "o.onnx", optimize).run(None, x), want)
+
     @for_each("ort-cpu", "onnx")
     def test_softmax_of_any_length(self, target):
         """Rows as long as the data: the integers of one number's row are 1, not 0."""
