@@ -5,7 +5,6 @@
 #include "compiler/mixed_layers.h"
 #include "compiler/top1.h"
 #include "compiler/trace.h"
-#include "exec/choice.h"
 #include "exec/fixed_shapes.h"
 #include "passes/quantize/rules.h"
 
@@ -28,9 +27,8 @@ typedef struct Measuring {
     Pair **pairs; /* by Value.id of the quantized module */
     uint32_t n_pairs;
     int place;
-    bool alike; /* so far the sample chose as in the float model (exec/choice.h) */
-    const Uses *uses;
-    bool *others; /* by Node.id: in this sample its results are of other elements */
+    Picks *picks; /* with the names of kept->picks */
+    Others others;
     double *x, *y;
 } Measuring;
 
@@ -44,40 +42,23 @@ static void leave_out_masks(double *x, double *y, size_t n) {
             x[i] = y[i] = 0;
 }
 
-/* Of floats there have to be as many. */
-static bool chose_alike(Measuring *c, const KeptValue *was, Type now, const void *data) {
-    if (!kept_fits(was, c->place, now))
-        return false;
-    kept_load(was, c->place, c->x);
-    kept_pick(c->kept, was, c->place, now, data, c->y);
-    return elem_is_float(was->elem) ||
-           memcmp(c->x, c->y, was->samples[c->place].take * sizeof *c->x) == 0;
+static const PickSum *picked_in_float(const Measuring *c) {
+    return c->kept->picked[c->place];
 }
 
-/* What picks elements by these integers picks others, and all that follows. */
-static void mark_others(Measuring *c, const Value *index) {
-    FOR_NODES(n, c->m->graph) {
-        for (size_t i = 0; i < n->n_in; i++)
-            if (n->in[i] == index && choice_picks_by(n, i))
-                c->others[n->id] = true;
-        if (c->others[n->id])
-            choice_mark_users(c->uses, n, c->others);
-    }
-}
-
-static bool is_other(const Measuring *c, const Value *v) {
-    return v->kind == VALUE_NODE && v->graph == c->m->graph && c->others[v->def->id];
+/* The sample chose, or picked, other elements than in the float model did. */
+static bool is_unlike(const Measuring *c, const Value *v) {
+    return is_other(&c->others, v) ||
+           (choice_is_open(v) && !picks_chose_alike(c->picks, picked_in_float(c)));
 }
 
 static void observe(void *ctx, const Value *v, Type now, const void *data) {
     Measuring *c = ctx;
     Pair *p = v->id < c->n_pairs ? c->pairs[v->id] : NULL;
-    if (p && p->was->is_index && !is_other(c, v) && !chose_alike(c, p->was, now, data))
-        mark_others(c, v);
-    if (p && p->was->is_choice)
-        c->alike = c->alike && chose_alike(c, p->was, now, data);
-    if (!p || !kept_fits(p->was, c->place, now) || !elem_is_float(p->was->elem) ||
-        (!c->alike && choice_is_open(v)) || is_other(c, v))
+    picks_see(c->picks, v, now, data);
+    if (v->kind == VALUE_NODE && v->graph == c->m->graph)
+        others_look(&c->others, v->def, c->picks, picked_in_float(c));
+    if (!p || !kept_fits(p->was, c->place, now) || is_unlike(c, v))
         return;
     size_t take = p->was->samples[c->place].take;
     kept_load(p->was, c->place, c->x);
@@ -243,7 +224,7 @@ static void compare_outputs(Measuring *c, const ModelRun *r, Measured *out) {
         const Value *v = r->module->graph->out[i];
         const void *data = model_run_value(r, v, &now);
         MeasuredOutput *o = &out->outputs[i];
-        if (data && o->computed && (c->alike || !choice_is_open(v)) && !is_other(c, v))
+        if (data && o->computed && !is_unlike(c, v))
             compare_output(c, o, c->kept->outputs[i], now, data);
         else
             o->unlike += data && o->computed;
@@ -254,8 +235,8 @@ static void compare_outputs(Measuring *c, const ModelRun *r, Measured *out) {
 static bool run_chosen(Measuring *c, ModelRun *r, Samples *s, Measured *out, Diags *d) {
     for (size_t i = 0; i < c->kept->total; i++) {
         c->place = kept_place(c->kept, i);
-        c->alike = true;
-        memset(c->others, 0, c->m->n_nodes * sizeof *c->others);
+        picks_start(c->picks);
+        others_start(&c->others);
         if (c->place < 0 ? !samples_skip(s) : !model_run_load(r, s) || !model_run_sample(r, d))
             return false;
         if (c->place >= 0)
@@ -277,8 +258,8 @@ static bool run_module(Measuring *c, Module *m, Measured *out, Diags *d) {
         return false;
     }
     pair_values(c, m);
-    c->uses = uses_new(m);
-    c->others = NEW_ARRAY(c->arena, bool, m->n_nodes);
+    c->picks = picks_like(m, c->kept->picks);
+    c->others = others_new(m, choice_picks(m), uses_new(m));
     start_outputs(c, m, r->program, out);
     model_run_observe(r, observe, c);
     bool ok = samples_take(s, c->j->ctx.part) && run_chosen(c, r, s, out, d);

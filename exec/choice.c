@@ -32,46 +32,76 @@ bool choice_is_integers(const Value *v) {
            !v->type.quant;
 }
 
-bool choice_picks_by(const Node *n, size_t i) {
+/* Integers that are computed, and yes or no for each element (Compress). What comes into a body
+ * from the iteration before counts as well. */
+static bool says_which(const Value *v) {
+    bool computed = v && (v->kind == VALUE_NODE || (v->kind == VALUE_INPUT && v->graph->owner));
+    return computed && v->type.kind == TYPE_TENSOR && !v->type.quant &&
+           (elem_is_int(v->type.elem) || v->type.elem == ELEM_BOOL);
+}
+
+/* Of data movers all operands that are no data say so. */
+static bool picks_by(const Node *n, size_t i) {
     const QuantRule *q = n->def ? &n->def->quant : NULL;
-    return q && (q->kind == QUANT_MOVE || q->kind == QUANT_ORDER) && i < n->n_in &&
-           !quant_rule_is_data(q, i) && choice_is_integers(n->in[i]);
+    if (!q || !says_which(n->in[i]))
+        return false;
+    bool moves = (q->kind == QUANT_MOVE || q->kind == QUANT_ORDER) && !quant_rule_is_data(q, i);
+    return moves || (i < 32 && n->def->picks >> i & 1);
 }
 
-const bool *choice_indices(const Module *m) {
-    bool *picks = NEW_ARRAY(m->arena, bool, m->n_values);
-    FOR_NODES(n, m->graph)
-    for (size_t i = 0; i < n->n_in; i++)
-        if (choice_picks_by(n, i))
-            picks[n->in[i]->id] = true;
-    return picks;
+static void find_picks(Graph *g, void *ctx) {
+    const PickedBy **by_node = ctx;
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_in; i++) {
+        if (!picks_by(n, i))
+            continue;
+        const Node *owner = in_main_graph(n);
+        PickedBy *p = NEW(g->module->arena, PickedBy);
+        *p = (PickedBy){n->in[i], by_node[owner->id]};
+        by_node[owner->id] = p;
+    }
 }
 
-static bool makes_integers(const Value *v) {
-    return choice_is_integers(v) && !(v->def->def && v->def->def->from_types);
+const PickedBy *const *choice_picks(Module *m) {
+    const PickedBy **by_node = NEW_ARRAY(m->arena, const PickedBy *, m->n_nodes);
+    module_each_graph(m, find_picks, by_node);
+    return by_node;
+}
+
+/* The node of the main graph that makes these integers; NULL where only shapes tell them. */
+static const Node *maker_of(const Value *v) {
+    if (v && v->kind == VALUE_INPUT && v->graph->owner)
+        return in_main_graph(v->graph->owner);
+    bool made = v && v->kind == VALUE_NODE && !(v->def->def && v->def->def->from_types);
+    return made ? in_main_graph(v->def) : NULL;
+}
+
+static void mark(bool *makers, const Node *n) {
+    if (n)
+        makers[n->id] = true;
 }
 
 /* Nodes stand behind what they read, so one walk from the last to the first comes to what reads
- * floats. What only tells shapes makes none. */
-static void mark_makers(const Graph *g, bool *makers) {
+ * floats. */
+static void mark_makers(const Graph *g, const PickedBy *const *picks, bool *makers) {
     for (size_t i = 0; i < g->n_out; i++)
-        if (makes_integers(g->out[i]))
-            makers[in_main_graph(g->out[i]->def)->id] = true;
+        if (choice_is_integers(g->out[i]))
+            mark(makers, maker_of(g->out[i]));
+    FOR_NODES(n, g)
+    for (const PickedBy *p = picks[n->id]; p; p = p->next)
+        mark(makers, maker_of(p->value));
     for (const Node *n = g->last; n; n = n->prev)
-        for (size_t i = 0; i < n->n_in; i++) {
-            const Value *v = n->in[i];
-            if ((makers[n->id] || choice_picks_by(n, i)) && makes_integers(v))
-                makers[in_main_graph(v->def)->id] = true;
-        }
+        for (size_t i = 0; makers[n->id] && i < n->n_in; i++)
+            if (choice_is_integers(n->in[i]))
+                mark(makers, maker_of(n->in[i]));
 }
 
-const bool *choice_picked(Module *m, const Uses *uses) {
+const bool *choice_picked(Module *m, const PickedBy *const *picks, const Uses *uses) {
     bool *follows = NEW_ARRAY(m->arena, bool, m->n_nodes);
     bool *makers = NEW_ARRAY(m->arena, bool, m->n_nodes);
-    mark_makers(m->graph, makers);
+    mark_makers(m->graph, picks, makers);
     FOR_NODES(n, m->graph) {
-        for (size_t i = 0; i < n->n_in; i++)
-            follows[n->id] = follows[n->id] || choice_picks_by(n, i);
+        follows[n->id] = follows[n->id] || picks[n->id];
         if (follows[n->id])
             choice_mark_users(uses, n, follows);
     }

@@ -1,10 +1,10 @@
 /* See exec/compare.h. */
 #include <math.h>
 
-#include "exec/choice.h"
 #include "exec/compare.h"
 #include "exec/compare_inputs.h"
 #include "exec/partial.h"
+#include "exec/picks.h"
 #include "ir/ops/op.h"
 
 typedef struct Side {
@@ -15,7 +15,7 @@ typedef struct Side {
     size_t n, cap;
     const bool *apart;  /* by node id: it is left out, or follows from a choice (exec/choice.h) */
     const bool *picked; /* by node id: choice_picked */
-    const Uses *uses;
+    Picks *picks;
 } Side;
 
 void compare_finish(CompareRow *row, const ErrorSums *s) {
@@ -183,8 +183,7 @@ typedef struct Pair {
     bool shared; /* samples are made up, for a, and passed on to b */
     CompareTwin *twins;
     size_t n_twins;
-    bool *others;              /* find_others */
-    const CompareRow **row_of; /* by value id of a; NULL: it is not compared */
+    Others others; /* of a, in this sample */
     Diags *diags;
     bool failed;
 } Pair;
@@ -216,8 +215,6 @@ static bool open_side(Side *s, Module *m, const ProgramOptions *o, Diags *d) {
         return false;
     list_values(s);
     s->apart = set_apart(s);
-    s->uses = uses_new(m);
-    s->picked = choice_picked(m, s->uses);
     return true;
 }
 
@@ -252,49 +249,19 @@ static ptrdiff_t load_value(const Side *a, const Side *b, const CompareRow *row,
     return (ptrdiff_t)n;
 }
 
-/* Floats that were chosen are compared as others are; there have to be as many. */
-static bool chose_alike(const Side *a, const Side *b, const Comparison *c, Reals *r) {
-    for (size_t i = 0; i < c->n; i++) {
-        const CompareRow *row = &c->rows[i];
-        if (!value_is_counted(row->a))
-            continue;
-        ptrdiff_t n = load_value(a, b, row, r);
-        if (n < 0 || (n > 0 && !elem_is_float(row->a->type.elem) &&
-                      memcmp(r->x, r->y, (size_t)n * sizeof *r->x) != 0))
-            return false;
-    }
-    return true;
-}
-
-static bool same_numbers(const Pair *p, const CompareRow *row, Reals *r) {
-    ptrdiff_t n = row ? load_value(&p->a, &p->b, row, r) : 0;
-    return n >= 0 && (n == 0 || memcmp(r->x, r->y, (size_t)n * sizeof *r->x) == 0);
-}
-
-/* By node id of a: in this sample it picks other elements than in b, or follows from what does. */
-static void find_others(const Pair *p, Reals *r) {
+/* Everything that both picked by is known. */
+static void find_others(Pair *p) {
     const Module *m = p->a.module;
-    memset(p->others, 0, m->n_nodes * sizeof *p->others);
-    FOR_NODES(n, m->graph) {
-        for (size_t i = 0; i < n->n_in && p->a.picked[n->id] && !p->others[n->id]; i++)
-            p->others[n->id] =
-                choice_picks_by(n, i) && !same_numbers(p, p->row_of[n->in[i]->id], r);
-        if (p->others[n->id])
-            choice_mark_users(p->a.uses, n, p->others);
-    }
-}
-
-static bool is_other(const Pair *p, const Value *v) {
-    return v->kind == VALUE_NODE && p->others[in_main_graph(v->def)->id];
+    others_start(&p->others);
+    FOR_NODES(n, m->graph) others_look(&p->others, n, p->a.picks, p->b.picks->sums);
 }
 
 static void compare_sample(const Pair *p, Comparison *c, ErrorSums *sums, Reals *r) {
     const Side *a = &p->a, *b = &p->b;
-    bool alike = chose_alike(a, b, c, r);
-    find_others(p, r);
+    bool alike = picks_chose_alike(a->picks, b->picks->sums);
     for (size_t i = 0; i < c->n; i++) {
         CompareRow *row = &c->rows[i];
-        bool like = (alike || !choice_is_open(row->a)) && !is_other(p, row->a);
+        bool like = (alike || !choice_is_open(row->a)) && !is_other(&p->others, row->a);
         ptrdiff_t n = like ? load_value(a, b, row, r) : -1;
         row->unlike += n < 0;
         if (n > 0)
@@ -335,16 +302,32 @@ static void find_unseen(Comparison *c) {
     c->unseen = stands ? NULL : c->unseen;
 }
 
+static void see(void *ctx, const Value *v, Type now, const void *data) {
+    picks_see(ctx, v, now, data);
+}
+
+static void watch(Pair *p) {
+    Module *a = p->a.module, *b = p->b.module;
+    const Uses *uses = uses_new(a);
+    const PickedBy *const *by = choice_picks(a);
+    p->a.picked = choice_picked(a, by, uses);
+    p->b.picked = choice_picked(b, choice_picks(b), uses_new(b));
+    p->others = others_new(a, by, uses);
+    p->a.picks = picks_new(a);
+    p->b.picks = picks_like(b, p->a.picks);
+    model_run_observe(p->a.run, see, p->a.picks);
+    model_run_observe(p->b.run, see, p->b.picks);
+}
+
 static bool run_both(Pair *p, Comparison *c, Arena *arena) {
     ErrorSums *sums = NEW_ARRAY(arena, ErrorSums, c->n);
     Reals reals = {.arena = arena};
-    p->others = NEW_ARRAY(arena, bool, p->a.module->n_nodes);
-    p->row_of = NEW_ARRAY(arena, const CompareRow *, p->a.module->n_values);
-    for (size_t i = 0; i < c->n; i++)
-        p->row_of[c->rows[i].a->id] = &c->rows[i];
     while (load_both(p)) {
+        picks_start(p->a.picks);
+        picks_start(p->b.picks);
         if (!model_run_sample(p->a.run, p->diags) || !model_run_sample(p->b.run, p->diags))
             return false;
+        find_others(p);
         compare_sample(p, c, sums, &reals);
         c->samples++;
     }
@@ -364,11 +347,13 @@ bool compare_modules(Module *a, Module *b, const CompareData *data, const Progra
     Pair p = {.shared = data->n == 0, .diags = d};
     size_t level = progress_begin(diags_progress(d), "comparison", 0);
     *out = (Comparison){0};
-    bool ok = open_side(&p.a, a, options_a, d) && open_side(&p.b, b, options_b, d) &&
-              open_samples(&p.a, data, d) &&
-              (p.shared ? compare_match_inputs(a, b, &p.twins, &p.n_twins, d)
-                        : open_samples(&p.b, data, d)) &&
-              pair_values(&p.a, &p.b, out, d) && run_both(&p, out, a->arena);
+    bool ok = open_side(&p.a, a, options_a, d) && open_side(&p.b, b, options_b, d);
+    if (ok)
+        watch(&p);
+    ok = ok && open_samples(&p.a, data, d) &&
+         (p.shared ? compare_match_inputs(a, b, &p.twins, &p.n_twins, d)
+                   : open_samples(&p.b, data, d)) &&
+         pair_values(&p.a, &p.b, out, d) && run_both(&p, out, a->arena);
     if (ok)
         out->unmeasured = find_unmeasured(&p.b, out);
     if (p.a.samples)

@@ -1,17 +1,17 @@
 /* See exec/kept.h. */
 #include "exec/kept.h"
-#include "exec/choice.h"
 #include "ir/ops/op.h"
 
 /* Of values that are no outputs. */
 enum { VALUE_SAMPLES = 4, MOST_OF_VALUE = 256, MOST_CLOSELY = 1024 };
 
-KeptRun *kept_new(const Module *m, size_t total) {
+KeptRun *kept_new(Module *m, size_t total) {
     KeptRun *k = NEW(m->arena, KeptRun);
     *k = (KeptRun){.arena = m->arena, .total = total, .n_values = m->n_values};
     k->n = total < KEPT_SAMPLES ? total : KEPT_SAMPLES;
     k->values = NEW_ARRAY(m->arena, KeptValue *, m->n_values);
-    k->indices = choice_indices(m);
+    k->picks = picks_new(m);
+    k->picked = NEW_ARRAY(m->arena, PickSum *, k->n + 1);
     k->n_outputs = m->graph->n_out;
     k->outputs = NEW_ARRAY(m->arena, KeptValue *, k->n_outputs);
     k->at = NEW_ARRAY(m->arena, size_t, KEPT_MOST);
@@ -68,8 +68,6 @@ static void take(KeptRun *k, KeptValue **slot, int place, const Value *v, Type n
         *slot = NEW(k->arena, KeptValue);
         **slot = (KeptValue){.name = v->name,
                              .elem = v->type.elem,
-                             .is_choice = value_is_counted(v),
-                             .is_index = v->id < k->n_values && k->indices[v->id],
                              .samples = NEW_ARRAY(k->arena, KeptSample, k->n)};
     }
     KeptSample *s = &(*slot)->samples[place];
@@ -84,15 +82,16 @@ static void take(KeptRun *k, KeptValue **slot, int place, const Value *v, Type n
 void kept_value(KeptRun *k, int place, const Value *v, Type now, const void *data) {
     size_t every = k->closely ? 1 : (k->n + VALUE_SAMPLES - 1) / VALUE_SAMPLES;
     size_t most = k->closely ? MOST_CLOSELY : MOST_OF_VALUE;
+    picks_see(k->picks, v, now, data);
     if (v->graph != v->graph->module->graph || v->kind != VALUE_NODE || v->id >= k->n_values)
         return;
-    bool choice = value_is_counted(v) || k->indices[v->id];
-    if (!choice && ((size_t)place % every || !elem_is_float(v->type.elem)))
-        return;
-    take(k, &k->values[v->id], place, v, now, data, choice ? KEPT_MOST : most);
+    if ((size_t)place % every == 0 && elem_is_float(v->type.elem))
+        take(k, &k->values[v->id], place, v, now, data, most);
 }
 
 void kept_outputs(KeptRun *k, int place, const ModelRun *r) {
+    k->picked[place] = arena_copy(k->arena, k->picks->sums, k->picks->n * sizeof *k->picks->sums);
+    picks_start(k->picks);
     for (size_t i = 0; i < k->n_outputs; i++) {
         const Value *v = r->module->graph->out[i];
         Type now;

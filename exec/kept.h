@@ -3,8 +3,8 @@
  *
  * The samples are all of the data up to 32, of more 32 spread evenly over it: the same ones each
  * time. So what is done with them costs little beside the runs that quantization takes. Of
- * a graph output up to 65536 elements a sample are kept, and as many of what nodes of the main
- * graph choose or pick by (exec/choice.h). Of other floats that those nodes compute 256 elements of
+ * a graph output up to 65536 elements a sample are kept, and sums of what nodes choose or pick by
+ * (exec/picks.h). Of floats that nodes of the main graph compute 256 elements of
  * each of 4 samples are kept, or 1024 of each of the samples where they are looked at closely. Of
  * more elements those are kept that stand at places spread evenly (multiples of the golden ratio,
  * modulo 1). NaN and infinities are kept as they are. Memory is the arena's. */
@@ -12,6 +12,7 @@
 #define QXC_EXEC_KEPT_H
 
 #include "exec/model_run.h"
+#include "exec/picks.h"
 
 enum { KEPT_SAMPLES = 32, KEPT_MOST = 1 << 16 }; /* samples; elements of a value in a sample */
 
@@ -25,8 +26,6 @@ typedef struct KeptSample {
 typedef struct KeptValue {
     Str name;
     ElemType elem;
-    bool is_choice;      /* all of it is kept that outputs have (exec/choice.h) */
-    bool is_index;       /* the same, of integers that nodes pick elements by */
     KeptSample *samples; /* by place */
 } KeptValue;
 
@@ -36,7 +35,8 @@ typedef struct KeptRun {
     bool closely;       /* as above; set before any run */
     KeptValue **values; /* by Value.id of the module that was run; NULL: not kept */
     uint32_t n_values;
-    const bool *indices; /* by Value.id, too: choice_indices */
+    Picks *picks;
+    PickSum **picked;    /* what `picks` was, by place */
     KeptValue **outputs; /* by place in graph->out; NULL: not computed */
     size_t n_outputs;
     size_t *at; /* scratch: places of elements */
@@ -44,7 +44,7 @@ typedef struct KeptRun {
 } KeptRun;
 
 /* Nothing yet, of a module that will be run on `total` samples. */
-KeptRun *kept_new(const Module *m, size_t total);
+KeptRun *kept_new(Module *m, size_t total);
 /* The place among the kept ones of sample number `i`; -1 where it is none of them. */
 int kept_place(const KeptRun *k, size_t i);
 /* In the observer of a run, and behind it. `place` as kept_place says, `now` is the type that v has

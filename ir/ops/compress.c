@@ -84,6 +84,7 @@ const OpDef op_Compress = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .picks = 1u << CONDITION,
     .counts = true,
     .longest = longest,
     .bind = bind,

@@ -46,5 +46,6 @@ const OpDef op_ArrayFeatureExtractor = {
     .name = "ArrayFeatureExtractor",
     .verify = verify,
     .infer = infer,
+    .picks = 1u << INDICES,
     .bind = bind,
 };

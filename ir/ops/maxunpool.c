@@ -125,6 +125,7 @@ const OpDef op_MaxUnpool = {
     .attrs = attrs,
     .fixed = 1u << SHAPE,
     .shapes = 1u << SHAPE,
+    .picks = 1u << INDICES,
     .verify = verify,
     .infer = infer,
     .bind = bind,

@@ -288,6 +288,9 @@ typedef struct OpDef {
     /* Not computed ahead of time even where it could be: quantization that is meant to be seen,
      * randomness. */
     bool stays;
+    /* Bit i: operand i says by numbers which elements of its data the result has, or where in it
+     * they go. Of data movers every operand that is no data does. */
+    uint32_t picks;
     /* Those of its results that `infer` leaves an open axis have a length that the data decide, and
      * a run tells (bind_counted). */
     bool counts;

@@ -199,7 +199,7 @@ static int elements_slices(const OpCtx *c, size_t i, int axis, size_t result) {
 #define ELEMENTS                                                                                   \
     .domain = "", .attrs_size = sizeof(ScatterAttrs), .attrs = elements_attrs,                     \
     .verify = elements_verify, .infer = op_same_type, .slices = elements_slices,                   \
-    .bind = elements_bind
+    .picks = 1u << INDICES, .bind = elements_bind
 
 static const OpDef *elements_form(const Node *n);
 
@@ -260,7 +260,7 @@ static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
 
 #define ND                                                                                         \
     .domain = "", .name = "ScatterND", .attrs_size = sizeof(ScatterAttrs), .attrs = nd_attrs,      \
-    .verify = nd_verify, .infer = op_same_type, .bind = nd_bind
+    .verify = nd_verify, .infer = op_same_type, .picks = 1u << INDICES, .bind = nd_bind
 
 static const OpDef *nd_form(const Node *n);
 

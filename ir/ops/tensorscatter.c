@@ -84,5 +84,6 @@ const OpDef op_TensorScatter = {
     .quant = {.kind = QUANT_JOIN,
               .data = 1u << CACHE | 1u << UPDATE,
               .prefers_float = GAINS_NOTHING},
+    .picks = 1u << AT,
     .bind = cache_bind,
 };
