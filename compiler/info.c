@@ -243,6 +243,17 @@ static void add_left_out(Info *i, const LeftOut *out) {
     json_object_set_new(i->root, "cannot_run", list);
 }
 
+/* The first value whose shape only a run tells, as numbers of inputs, or computed ones, decide it;
+ * NULL: there is none, or an operator that cannot run stands before it. */
+static const Value *open_length(const Module *m) {
+    size_t n;
+    FOR_NODES(node, m->graph)
+    for (size_t k = 0; k < node->n_out; k++)
+        if (node->out[k] && !type_count(node->out[k]->type, &n))
+            return node->def && node->def->bind ? node->out[k] : NULL;
+    return NULL;
+}
+
 /* With a batch of 1; nothing where a size is open, or numbers are not at hand, which is no fault of
  * what is told. */
 static void add_sizes(Info *i) {
@@ -258,6 +269,11 @@ static void add_sizes(Info *i) {
     const Program *p = whole ? program_build(m, &options, m->mute) : NULL;
     if (!p)
         return;
+    const Value *open = open_length(m);
+    if (open) {
+        json_object_set_new(i->root, "told_by_run", exact(i, open->name));
+        return;
+    }
     json_object_set_new(i->root, "multiply_accumulates", json_integer(p->macs));
     json_object_set_new(i->root, "bytes_of_values_at_once", count(p->arena_alive));
     add_left_out(i, p->left_out);
@@ -336,10 +352,14 @@ static void print_sizes(Diags *d, const json_t *r) {
     printf("%lld numbers in constants, %lld bytes\n", number_at(r, "constants"),
            number_at(r, "bytes_of_constants"));
     if (!json_object_get(r, "multiply_accumulates")) {
-        const char *fix = text_at(d, r, "fix");
-        if (*fix)
-            printf("work and memory are not known, as lengths are open: %s fix them, with numbers "
-                   "for N\n",
+        const char *fix = text_at(d, r, "fix"), *told = text_at(d, r, "told_by_run");
+        if (*told)
+            printf(
+                "work and memory are not known: the shape of '%s' follows from numbers that a run "
+                "has\n",
+                told);
+        else if (*fix)
+            printf("work and memory are not known, as lengths are open: %s gives them numbers\n",
                    fix);
         else
             puts("work and memory are not known: `qxc run MODEL -random=1` tells why");

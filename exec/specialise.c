@@ -180,7 +180,7 @@ const char *specialise_shape_option(Arena *a, const Value *v) {
         if (dim.value >= 0)
             buf_fmt(&b, "%lld", (long long)dim.value);
         else
-            buf_fmt(&b, "N%d", k);
+            buf_fmt(&b, "SIZE%d", k);
     }
     if (v->type.rank < 0)
         buf_fmt(&b, "...");
@@ -211,7 +211,7 @@ static void add_fixing(Buf *b, Map *seen, Arena *a, const Value *v, int from) {
         if (dim.value >= 0 || map_get(seen, dim.param))
             continue;
         map_set(seen, dim.param, (void *)v);
-        add_option(b, arena_strf(a, "-bind=" STR_FMT "=N", STR_ARG(dim.param)).s);
+        add_option(b, arena_strf(a, "-bind=" STR_FMT "=SIZE", STR_ARG(dim.param)).s);
     }
 }
 

@@ -26,12 +26,12 @@ bool module_set_shape(Module *m, Str input, int rank, const int64_t *dims, Diags
 bool module_check_fixed(Module *m, Diags *d);
 /* True when all graph inputs are static; else an error for each that names -bind. */
 bool module_check_static(Module *m, Diags *d);
-/* "-shape=x=N0,3,8": an option that would fix the shape of a graph input; open dimensions are N and
- * their number. */
+/* "-shape=x=SIZE0,3,8": an option that would fix the shape of a graph input; open dimensions are
+ * SIZE and their number. */
 const char *specialise_shape_option(Arena *a, const Value *v);
-/* The options that would fix the shapes of all graph inputs, for a shell, N in place of numbers:
- * "-bind=S=N -shape=x=N0,4". First dimensions stay open unless `first_too`. Empty where nothing is
- * open. */
+/* The options that would fix the shapes of all graph inputs, for a shell, SIZE in place of numbers:
+ * "-bind=S=SIZE -shape=x=SIZE0,4". First dimensions stay open unless `first_too`. Empty where
+ * nothing is open. */
 Str specialise_options(Arena *a, const Graph *g, bool first_too);
 /* What has to hold before anything runs: static shapes, which results follow from, and all laws. */
 bool module_check_runnable(Module *m, Diags *d);
