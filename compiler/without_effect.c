@@ -194,16 +194,22 @@ void warn_of_nothing_decided(const Job *j, Arena *a) {
 }
 
 void warn_of_idle_rules(const Job *j) {
-    static const SchemeRole roles[] = {SCHEME_ACTIVATIONS, SCHEME_IN, SCHEME_OUT};
+    static const SchemeRole roles[] = {SCHEME_ACTIVATIONS, SCHEME_IN, SCHEME_OUT, SCHEME_BIAS};
     const Scheme *s = &j->ctx.scheme;
+    const char *kind = j->o->dynamic ? "-dynamic" : "-weight-only";
+    const char *activations =
+        j->o->dynamic ? "activations are uint8 as they come" : "activations stay float";
     if (!j->o->dynamic && !j->o->weight_only)
         return;
     for (size_t i = 0; i < s->n; i++)
         for (size_t k = 0; k < sizeof roles / sizeof *roles; k++) {
             const SchemeSetting *set = &s->rules[i].set[roles[k]];
             if (set->said && set->loc.source) /* -pow2 is about weights too */
-                diag_warning(j->d, set->loc, "this has no effect with %s",
-                             j->o->dynamic ? "-dynamic, where activations are uint8 as they come"
-                                           : "-weight-only, where activations stay float");
+                diag_warning(j->d, set->loc, "this has no effect with %s, where %s", kind,
+                             roles[k] == SCHEME_BIAS ? "biases stay float" : activations);
         }
+    const SchemeWord *calibrate = &s->whole[SCHEME_CALIBRATE];
+    if (calibrate->text.s && calibrate->loc.source)
+        diag_warning(j->d, calibrate->loc, "this has no effect with %s, where %s", kind,
+                     activations);
 }

@@ -385,6 +385,10 @@ const char *diags_first_error(const Diags *d) {
     return NULL;
 }
 
+const char *diag_before(Diags *d, const char *file) {
+    return file ? arena_strf(d->arena, "%s: ", file).s : "";
+}
+
 const char *diag_name(Diags *d, Str name) {
     Buf b = buf_new(d->arena);
     Str shown = name;

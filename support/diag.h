@@ -126,5 +126,7 @@ const char *diags_first_error(const Diags *d); /* of those kept; NULL where ther
 
 /* Text for a name in a message: quoted-safe, control characters escaped, cut at 100 bytes. */
 const char *diag_name(Diags *d, Str name);
+/* "FILE: " in front of a message that has no place in a text; "" where `file` is NULL. */
+const char *diag_before(Diags *d, const char *file);
 
 #endif

@@ -172,8 +172,8 @@ static bool check_channels(const PassContext *c, const Search *s) {
     const Quant *q = r->set[SCHEME_ITSELF].fixed;
     const Tensor *t = s->unlike->data;
     return diag_error(
-        c->d, r->loc, "%s%s'%s' is %s: %zu scales along axis %d are not one a channel",
-        r->flag ? r->flag : "", r->flag ? ": " : "", diag_name(c->d, s->unlike->name),
+        c->d, r->loc, "%s'%s' is %s: %zu scales along axis %d are not one a channel",
+        rule_source(c->d, r), diag_name(c->d, s->unlike->name),
         type_text(s->unlike->graph->module->arena, tensor_type(s->unlike->graph->module->arena, t)),
         q->n_scale, q->axis[0]);
 }
@@ -184,10 +184,9 @@ static void warn_of_bias(const PassContext *c, const Search *s) {
     if (r->of == SCHEME_VALUE && s->found && !s->other &&
         r->set[SCHEME_ITSELF].storage != ELEM_INT32)
         diag_warning(c->d, r->loc,
-                     "%s%s'%s' is a bias, where this has no effect: it is added at the scale of "
+                     "%s'%s' is a bias, where this has no effect: it is added at the scale of "
                      "the accumulator, or in float with 'bias float' of its node",
-                     r->flag ? r->flag : "", r->flag ? ": " : "",
-                     diag_name(c->d, str_from(r->pattern)));
+                     rule_source(c->d, r), diag_name(c->d, str_from(r->pattern)));
 }
 
 /* What could have been meant by the name of an operator that there is nowhere. Domains are
@@ -208,20 +207,18 @@ static void warn_unmatched(const PassContext *c, const Search *s) {
     if (r->may_miss)
         return;
     if (s->into)
-        diag_warning(c->d, r->loc,
-                     "%s%s'%s' names %.*s '%s', which has become part of %s: name that",
-                     r->flag ? r->flag : "", r->flag ? ": " : "", pattern, STR_ARG(s->origin->op),
+        diag_warning(c->d, r->loc, "%s'%s' names %.*s '%s', which has become part of %s: name that",
+                     rule_source(c->d, r), pattern, STR_ARG(s->origin->op),
                      diag_name(c->d, s->origin->name), node_text(s->into));
     else if (s->result)
-        diag_warning(c->d, r->loc, "%s%s'%s' has become part of what gives '%s': name that",
-                     r->flag ? r->flag : "", r->flag ? ": " : "", pattern,
-                     diag_name(c->d, s->result->name));
+        diag_warning(c->d, r->loc, "%s'%s' has become part of what gives '%s': name that",
+                     rule_source(c->d, r), pattern, diag_name(c->d, s->result->name));
     else if (r->maker)
-        diag_warning(c->d, r->loc, "%s%s'%s' is no value any more: %s was folded or left out",
-                     r->flag ? r->flag : "", r->flag ? ": " : "", pattern, node_text(r->maker));
+        diag_warning(c->d, r->loc, "%s'%s' is no value any more: %s was folded or left out",
+                     rule_source(c->d, r), pattern, node_text(r->maker));
     else if (read_as)
-        diag_warning(c->d, r->loc, "%s%s'%s' is %s once it is read: name that",
-                     r->flag ? r->flag : "", r->flag ? ": " : "", pattern, read_as);
+        diag_warning(c->d, r->loc, "%s'%s' is %s once it is read: name that", rule_source(c->d, r),
+                     pattern, read_as);
     else if (r->of == SCHEME_OP_OR_NODE)
         diag_warning(c->d, LOC_NONE, "%s=%s matches no operator type and no node", r->flag,
                      pattern);
@@ -255,11 +252,10 @@ static bool check_axis(const PassContext *c, const Node *n, const Value *w) {
         if (!s->has_axis || !rule_matches_value(r, w) ||
             choice_axis(w, s->axis + (s->axis < 0 ? w->type.rank : 0)) == axis)
             continue;
-        return diag_error(
-            c->d, r->loc,
-            "%s%s'%s' has its output channels along axis %d: scales along axis %d are "
-            "for no kernel, as an accumulator cannot sum over several",
-            r->flag ? r->flag : "", r->flag ? ": " : "", diag_name(c->d, w->name), axis, s->axis);
+        return diag_error(c->d, r->loc,
+                          "%s'%s' has its output channels along axis %d: scales along axis %d are "
+                          "for no kernel, as an accumulator cannot sum over several",
+                          rule_source(c->d, r), diag_name(c->d, w->name), axis, s->axis);
     }
     return true;
 }
@@ -281,11 +277,11 @@ static void look_at_weights(Graph *g, void *ctx) {
             continue;
         x->told = r;
         diag_warning(x->c->d, r->loc,
-                     "%s%sweights in %s with a scale for each channel or block stay symmetric: "
+                     "%sweights in %s with a scale for each channel or block stay symmetric: "
                      "onnxruntime's kernels take one zero point; 'asym' goes with per-tensor, "
                      "with types of fewer or more bits than 8, with -weight-only and with "
                      "-target=c",
-                     r->flag ? r->flag : "", r->flag ? ": " : "", elem_name(o.storage));
+                     rule_source(x->c->d, r), elem_name(o.storage));
     }
 }
 

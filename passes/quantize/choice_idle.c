@@ -12,6 +12,7 @@ typedef struct Effect {              /* of one rule */
 
 typedef struct Effects {
     const PassContext *c;
+    const Uses *uses;
     Effect *of; /* by number of the rule */
 } Effects;
 
@@ -76,6 +77,15 @@ static void look_at_nodes(Graph *g, void *ctx) {
     }
 }
 
+static bool is_read_as_weight(const Uses *uses, const Value *v) {
+    const Use *use;
+    size_t n = value_is_const(v) ? uses_of(uses, v, &use) : 0;
+    for (size_t i = 0; i < n; i++)
+        if (use[i].node && use[i].node->def && is_weight_of(use[i].node, use[i].index))
+            return true;
+    return false;
+}
+
 static void look_at_value(Value *v, void *ctx) {
     Effects *x = ctx;
     RuleWalk walk = rules_begin(&x->c->scheme);
@@ -83,29 +93,39 @@ static void look_at_value(Value *v, void *ctx) {
     for (const SchemeRule *r; (r = rules_next(&walk));) {
         if (!is_told(r) || !rule_matches_value(r, v))
             continue;
-        x->of[r - x->c->scheme.rules].finds = true;
-        add_value(&x->of[r - x->c->scheme.rules], SCHEME_ITSELF, v);
+        Effect *e = &x->of[r - x->c->scheme.rules];
+        e->finds = true;
+        if (x->c->products_alone && !is_read_as_weight(x->uses, v))
+            e->held[SCHEME_ITSELF] = v;
+        else
+            add_value(e, SCHEME_ITSELF, v);
     }
 }
 
 static void tell(const Effects *x, const SchemeRule *r, SchemeRole role, const Effect *e) {
     Diags *d = x->c->d;
-    const char *file = r->flag ? r->flag : "", *colon = r->flag ? ": " : "";
     Loc at = r->flag ? r->loc : r->set[role].loc;
     if (role == SCHEME_WEIGHTS || role == SCHEME_BIAS)
-        diag_warning(d, at, "%s%sthis has no effect: no node that '%s' names has %s", file, colon,
-                     diag_name(d, str_from(r->pattern)),
+        diag_warning(d, at, "%sthis has no effect: no node that '%s' names has %s",
+                     rule_source(d, r), diag_name(d, str_from(r->pattern)),
                      role == SCHEME_BIAS ? "a bias that is quantized"
                                          : "weights that are quantized");
+    else if (e->held[role] && holds_floats(e->held[role]))
+        diag_warning(d, at, "%sthis has no effect on '%s': weights alone are quantized here",
+                     rule_source(d, r), diag_name(d, e->held[role]->name));
     else if (e->held[role])
-        diag_warning(d, at,
-                     "%s%sthis has no effect on '%s', which is %s: only floats are quantized", file,
-                     colon, diag_name(d, e->held[role]->name),
+        diag_warning(d, at, "%sthis has no effect on '%s', which is %s: only floats are quantized",
+                     rule_source(d, r), diag_name(d, e->held[role]->name),
                      type_text(e->held[role]->graph->module->arena, e->held[role]->type));
 }
 
+/* Of such rules compiler/without_effect.c has told where weights alone are quantized. */
+static bool is_of_values(int role) {
+    return role != SCHEME_WEIGHTS && role != SCHEME_ITSELF;
+}
+
 void choice_tell_idle(const PassContext *c, Module *m) {
-    Effects x = {c, NEW_ARRAY(m->arena, Effect, c->scheme.n + 1)};
+    Effects x = {c, uses_new(m), NEW_ARRAY(m->arena, Effect, c->scheme.n + 1)};
     if (!c->scheme.n)
         return;
     module_each_graph(m, look_at_nodes, &x);
@@ -113,7 +133,8 @@ void choice_tell_idle(const PassContext *c, Module *m) {
     for (size_t i = 0; i < c->scheme.n; i++) {
         const SchemeRule *r = &c->scheme.rules[i];
         for (int role = 0; x.of[i].finds && role < SCHEME_ROLES; role++)
-            if (r->set[role].said && !x.of[i].can[role])
+            if (r->set[role].said && !x.of[i].can[role] &&
+                !(c->products_alone && is_of_values(role)))
                 tell(&x, r, (SchemeRole)role, &x.of[i]);
     }
 }

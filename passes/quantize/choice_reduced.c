@@ -20,8 +20,8 @@ static void look_at(Reduced *x, const Choice *o) {
         diag_warning(x->c->d, r->loc, "%s has no effect where the range is stated: %lld to %lld",
                      r->flag ? r->flag : "reduce-range", (long long)o->lo, (long long)o->hi);
     else
-        x->ok = diag_error(x->c->d, r->loc, "%s%s%s has one bit, and none to spare",
-                           r->flag ? r->flag : "", r->flag ? ": " : "",
+        x->ok = diag_error(x->c->d, r->loc, "%s%s has one bit, and none to spare",
+                           rule_source(x->c->d, r),
                            elem_bits(o->storage) == 1 ? elem_name(o->storage) : "the type");
 }
 

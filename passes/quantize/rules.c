@@ -26,6 +26,10 @@ const char *rule_read_as(const char *pattern) {
     return read ? read->name : NULL;
 }
 
+const char *rule_source(Diags *d, const SchemeRule *r) {
+    return diag_before(d, r->flag);
+}
+
 Str rule_name(const Node *n) {
     bool by_result = !n->name.n && n->n_out && n->out[0];
     return by_result ? n->out[0]->name : n->name;

@@ -19,6 +19,10 @@ const char *rule_read_as(const char *pattern);
  * it goes by the name of its first result. STR_NONE or empty where it has neither. */
 Str rule_name(const Node *n);
 
+/* What stands before a message about the rule: the option or the file that it is from, where it has
+ * no place in a text. */
+const char *rule_source(Diags *d, const SchemeRule *r);
+
 /* Notes of rules about values what makes these, which may be folded into others later. */
 void rules_note_makers(Scheme *s, Module *m);
 

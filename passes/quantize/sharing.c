@@ -224,9 +224,9 @@ static void tell_apart(Sharing *s, const Node *n, Value *x, Value *y) {
     if (of_x == of_y || !o.fixed || !r || (qx && qy && quant_equal(qx, qy)))
         return;
     diag_warning(s->c->d, r->loc,
-                 "%s%s'%s' and '%s' do not share parameters: they are requantized at %s",
-                 r->flag ? r->flag : "", r->flag ? ": " : "", diag_name(s->c->d, x->name),
-                 diag_name(s->c->d, y->name), node_text(n));
+                 "%s'%s' and '%s' do not share parameters: they are requantized at %s",
+                 rule_source(s->c->d, r), diag_name(s->c->d, x->name), diag_name(s->c->d, y->name),
+                 node_text(n));
 }
 
 static void tell_graph(Graph *g, void *ctx) {

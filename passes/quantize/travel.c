@@ -179,9 +179,9 @@ static void tell_rule(const Reaches *all, const SchemeRule *rule) {
         return;
     Str names = buf_as_str(&r->names);
     diag(all->c->d, DIAG_REMARK, rule->loc,
-         "%s%sthis%s spreads to %zu value%s fused with what it is said of: " STR_FMT "%s",
-         rule->flag ? rule->flag : "", rule->flag ? ": " : "", r->type ? " type" : "", r->n,
-         r->n > 1 ? "s" : "", STR_ARG(names), r->n > 4 ? ", ..." : "");
+         "%sthis%s spreads to %zu value%s fused with what it is said of: " STR_FMT "%s",
+         rule_source(all->c->d, rule), r->type ? " type" : "", r->n, r->n > 1 ? "s" : "",
+         STR_ARG(names), r->n > 4 ? ", ..." : "");
 }
 
 void types_travel(Module *m, PassContext *c, const Uses *uses) {
