@@ -2,9 +2,9 @@
 #include "frontend/qir/qir_read.h"
 
 /* -weights="int4 block(32)" is the line `weights int4 block(32)`. */
-static bool read_line(Scheme *s, const char *flag, const char *role, const char *text, Arena *a,
+static bool read_line(Scheme *s, const char *flag, SchemeRole role, const char *text, Arena *a,
                       Diags *d) {
-    size_t before = s->n;
+    Scheme line = {0};
     if (!text)
         return true;
     const char *brace = strpbrk(text, "{}\n");
@@ -12,11 +12,15 @@ static bool read_line(Scheme *s, const char *flag, const char *role, const char 
         return diag_error(
             d, LOC_NONE, "%s is a type and its properties, which have no %s: not '%s'", flag,
             *brace == '\n' ? "end of a line" : "braces", diag_name(d, str_from(text)));
-    Str line = arena_strf(a, "scheme { %s %s\n}", role, text);
-    if (!qir_read_scheme_text(a, d, flag, line, s))
+    if (!qir_read_scheme_text(
+            a, d, flag, arena_strf(a, "scheme { %s %s\n}", scheme_role_name(role), text), &line))
         return false;
-    for (size_t i = before; i < s->n; i++)
-        s->rules[i].flag = flag;
+    if (!scheme_is_of_role(&line, role))
+        return diag_error(d, LOC_NONE,
+                          "%s is a type and its properties, and no other rule: not '%s'", flag,
+                          diag_name(d, str_from(text)));
+    line.rules[0].flag = flag;
+    scheme_append(s, a, &line);
     return true;
 }
 
@@ -72,8 +76,8 @@ static Str method_text(const char *method, Arena *a) {
 bool scheme_of_flags(Scheme *s, const Options *o, Arena *a, Diags *d) {
     if (o->preset_rules)
         scheme_append(s, a, o->preset_rules);
-    bool ok = read_line(s, "-weights", "weights", o->weights, a, d);
-    ok = read_line(s, "-activations", "activations", o->activations, a, d) && ok;
+    bool ok = read_line(s, "-weights", SCHEME_WEIGHTS, o->weights, a, d);
+    ok = read_line(s, "-activations", SCHEME_ACTIVATIONS, o->activations, a, d) && ok;
     if (o->per_channel)
         add_granularity(s, a, "-per-channel", true);
     if (o->per_tensor)

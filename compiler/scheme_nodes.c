@@ -56,21 +56,18 @@ static const char *said_as(const NodeRules *r, const Node *n, const StrPair *p) 
 }
 
 /* `setting` is what follows the role in a line of a scheme, and no more. */
-static bool read_line(NodeRules *r, const Node *n, const StrPair *p, Str role, Str setting) {
+static bool read_line(NodeRules *r, const Node *n, const StrPair *p, SchemeRole role, Str setting) {
     Arena *a = r->m->arena;
     Scheme line = {0};
-    bool of_node = str_is(role, "in") || str_is(role, "out"); /* said of nodes alone */
-    Str text = arena_strf(a, "scheme { %s" STR_FMT " " STR_FMT " }", of_node ? "node \"*\" " : "",
-                          STR_ARG(role), STR_ARG(setting));
+    bool of_node = role == SCHEME_IN || role == SCHEME_OUT; /* said of nodes alone */
+    Str text = arena_strf(a, "scheme { %s%s " STR_FMT " }", of_node ? "node \"*\" " : "",
+                          scheme_role_name(role), STR_ARG(setting));
     const char *source = arena_strf(a, "%s of %s", diag_name(r->d, p->key), node_text(n)).s;
     if (!qir_read_scheme_text(a, r->d, source, text, &line)) {
         diag_note(r->d, n->loc, "stated by %s", node_text(n));
         return false;
     }
-    bool whole = false;
-    for (int i = 0; i < SCHEME_WHOLES; i++)
-        whole = whole || line.whole[i].text.s;
-    if (line.n != 1 || line.rules[0].of != (of_node ? SCHEME_NODE : SCHEME_ALL) || whole)
+    if (!scheme_is_of_role(&line, role) || line.rules[0].of != (of_node ? SCHEME_NODE : SCHEME_ALL))
         return wrong(r, n, p, "one property of this node is wanted, and no other rules");
     line.rules[0].of = SCHEME_NODE;
     line.rules[0].pattern = scheme_glob_of(a, n->name).s;
@@ -100,8 +97,8 @@ static bool read_precision(NodeRules *r, const Node *n, const StrPair *p) {
     if (few)
         out = arena_strf(r->m->arena, STR_FMT "q in int8q sym", STR_ARG(p->value));
     bool product = n->def && n->def->quant.kind == QUANT_MAC;
-    return read_line(r, n, p, STR("out"), out) &&
-           (!product || read_line(r, n, p, STR("weights"), weights));
+    return read_line(r, n, p, SCHEME_OUT, out) &&
+           (!product || read_line(r, n, p, SCHEME_WEIGHTS, weights));
 }
 
 static bool read_aidge(NodeRules *r, const Node *n, const StrPair *p, Str word) {
@@ -133,7 +130,7 @@ static bool read_pair(NodeRules *r, const Node *n, const StrPair *p) {
             continue;
         if (!n->name.n)
             return wrong(r, n, p, "only a node with a name can state its quantization");
-        return i == N_WORDS - 1 ? read_keep(r, n, p) : read_line(r, n, p, word, p->value);
+        return i == N_WORDS - 1 ? read_keep(r, n, p) : read_line(r, n, p, (SchemeRole)i, p->value);
     }
     if (str_starts(word, "ptq.")) {
         if (!n->name.n)

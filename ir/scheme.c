@@ -62,6 +62,18 @@ bool scheme_has_parameters(const Scheme *s) {
 #define PROPERTY(member, value, word) const char scheme_word_##member##_##value[] = word;
 #include "ir/scheme_words.def"
 
+bool scheme_is_of_role(const Scheme *s, SchemeRole role) {
+    for (int i = 0; i < SCHEME_WHOLES; i++)
+        if (s->whole[i].text.s)
+            return false;
+    if (s->n != 1 || s->rules[0].keep != SCHEME_UNSAID)
+        return false;
+    for (int i = 0; i < SCHEME_ROLES; i++)
+        if (s->rules[0].set[i].said != (i == (int)role))
+            return false;
+    return true;
+}
+
 const char *scheme_role_name(SchemeRole r) {
     static const char *const names[SCHEME_ROLES] = {
 #define ROLE(id, word, begins) [id] = word,

@@ -92,6 +92,8 @@ Str scheme_glob_of(Arena *a, Str name);
  * it has a wildcard. */
 bool scheme_name_of(Arena *a, const char *glob, Str *name);
 void scheme_add(Scheme *s, Arena *a, SchemeRule r);
+/* Whether it is one rule, which says something of this role and nothing else. */
+bool scheme_is_of_role(const Scheme *s, SchemeRole role);
 /* Appends all of `from`; what it says of the whole wins. */
 void scheme_append(Scheme *s, Arena *a, const Scheme *from);
 /* Whether some rule states a scale: then not everything needs statistics. */

@@ -124,6 +124,7 @@ typedef struct Naming {
     Map *names;      /* that there are */
     Map *lines;      /* quantizations that are decided anew */
     bool found;
+    const Value *never; /* it is named, and nothing is decided of its kind: integers */
 } Naming;
 
 static void name_value(Naming *n, Value *v) {
@@ -142,8 +143,10 @@ static bool can_have_one(const Value *v) {
 static void look_at_value(Value *v, void *ctx) {
     Naming *n = ctx;
     const Quant *q = edit_tilde(v);
-    if (!can_have_one(v))
+    if (!can_have_one(v)) {
+        n->never = str_glob(n->glob.pattern, v->name) ? v : n->never;
         return;
+    }
     map_set(n->names, v->name, v);
     if (q && q->alias.s)
         map_set(n->names, q->alias, v);
@@ -160,10 +163,11 @@ static void look_at_nodes(Graph *g, void *ctx) {
         map_set(n->names, node->op, node);
         if (!rule_matches_node(&n->glob, node))
             continue;
-        n->found = true;
         for (size_t i = 0; i < node->n_out; i++)
             if (node->out[i] && can_have_one(node->out[i]))
                 name_value(n, node->out[i]);
+            else
+                n->never = node->out[i];
         for (size_t i = 0; i < node->n_in; i++)
             if (node->in[i] && node->in[i]->kind == VALUE_CONST && edit_tilde(node->in[i]))
                 name_value(n, node->in[i]);
@@ -172,6 +176,7 @@ static void look_at_nodes(Graph *g, void *ctx) {
 
 static bool find(Naming *n, Module *m, const char *glob) {
     n->found = false;
+    n->never = NULL;
     n->glob = scheme_rule(SCHEME_OP_OR_NODE, glob, LOC_NONE);
     module_each_value(m, look_at_value, n);
     module_each_graph(m, look_at_nodes, n);
@@ -182,6 +187,12 @@ static bool name_one(Naming *n, Module *m, Str glob, PassContext *c) {
     if (find(n, m, glob.s))
         return true;
     c->misused = true;
+    if (n->never)
+        return diag_error(c->d, LOC_NONE,
+                          "-redecide=%s: no decision stands at '%s', which is %s: only floats are "
+                          "quantized",
+                          diag_name(c->d, glob), diag_name(c->d, n->never->name),
+                          type_text(m->arena, n->never->type));
     diag_error(c->d, LOC_NONE,
                "-redecide: the model has no value, quantization, node or operator '%s'",
                diag_name(c->d, glob));
