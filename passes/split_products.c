@@ -51,3 +51,11 @@ static const char *attention_refusal(const Node *n) {
 const char *split_refusal(const Node *n) {
     return node_is_attention(n) ? attention_refusal(n) : matmul_refusal(n);
 }
+
+const char *whole_refusal(const Node *n) {
+    const char *why = holds_products(n) ? split_refusal(n) : NULL;
+    if (why || !holds_products(n))
+        return why;
+    return "it multiplies within one operator, which -placement=all takes apart where there are "
+           "data";
+}

@@ -27,5 +27,7 @@ Mask attention_mask(const Node *n);
 bool holds_products(const Node *n);
 /* Why such a node stays as it is; NULL: it is taken apart. */
 const char *split_refusal(const Node *n);
+/* Why nothing of such a node is integer while it is one; NULL of other operators. */
+const char *whole_refusal(const Node *n);
 
 #endif

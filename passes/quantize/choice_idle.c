@@ -3,11 +3,13 @@
 #include "passes/dynamic_form.h"
 #include "passes/quantize/choice.h"
 #include "passes/quantize/decide.h"
+#include "passes/split_products.h"
 
 typedef struct Effect {              /* of one rule */
     bool finds;                      /* something that it names */
     bool can[SCHEME_ROLES];          /* what it says of a role can be obeyed somewhere */
     const Value *held[SCHEME_ROLES]; /* of a role: a value that holds no floats */
+    const Node *whole;               /* one whose products are within */
 } Effect;
 
 typedef struct Effects {
@@ -67,6 +69,7 @@ static void look_at_nodes(Graph *g, void *ctx) {
             e->finds = true;
             e->can[SCHEME_WEIGHTS] = e->can[SCHEME_WEIGHTS] || has_weights(n);
             e->can[SCHEME_BIAS] = e->can[SCHEME_BIAS] || may_have_bias(n);
+            e->whole = whole_refusal(n) ? n : e->whole;
             for (size_t i = 0; i < n->n_in; i++)
                 add_value(e, SCHEME_IN, n->in[i]);
             for (size_t i = 0; i < n->n_out; i++) {
@@ -105,7 +108,10 @@ static void look_at_value(Value *v, void *ctx) {
 static void tell(const Effects *x, const SchemeRule *r, SchemeRole role, const Effect *e) {
     Diags *d = x->c->d;
     Loc at = r->flag ? r->loc : r->set[role].loc;
-    if (role == SCHEME_WEIGHTS || role == SCHEME_BIAS)
+    if ((role == SCHEME_WEIGHTS || role == SCHEME_BIAS) && e->whole)
+        diag_warning(d, at, "%sthis has no effect on '%s': %s", rule_source(d, r),
+                     diag_name(d, rule_name(e->whole)), whole_refusal(e->whole));
+    else if (role == SCHEME_WEIGHTS || role == SCHEME_BIAS)
         diag_warning(d, at, "%sthis has no effect: no node that '%s' names has %s",
                      rule_source(d, r), diag_name(d, str_from(r->pattern)),
                      role == SCHEME_BIAS ? "a bias that is quantized"

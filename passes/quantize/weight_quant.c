@@ -3,6 +3,7 @@
 #include "passes/params.h"
 #include "passes/quantize/vanished.h"
 #include "passes/quantize/weight_groups.h"
+#include "passes/split_products.h"
 #include "support/store.h"
 
 #include <float.h>
@@ -152,7 +153,9 @@ const char *why_unlike_product(const Node *n) {
     for (size_t i = 0; i < n->n_in; i++) {
         const Tensor *t = n->in[i] ? edit_float_const(n->in[i]) : NULL;
         if (t && t->rank >= 2)
-            return n->def ? "this operator has no integer form" : "qxc does not know this operator";
+            return !n->def            ? "qxc does not know this operator"
+                   : whole_refusal(n) ? whole_refusal(n)
+                                      : "this operator has no integer form";
     }
     return NULL;
 }

@@ -7,6 +7,7 @@
 #include "passes/quantize/masks.h"
 #include "passes/quantize/placement.h"
 #include "passes/quantize/singular.h"
+#include "passes/split_products.h"
 
 /* A product has one weight, a recurrent layer two. */
 bool takes_weight(const Node *n, size_t input) {
@@ -174,10 +175,10 @@ const char *why_never_integer(const Node *n) {
         return "it stays one operator where nothing within becomes integers";
     if (n->def->quant.kind != QUANT_NEVER)
         return NULL;
-    return n->def->quant.stores.operands
-               ? "this operator has no integer form (-weight-only stores its "
-                 "weights as integers)"
-               : "this operator has no integer form";
+    if (n->def->quant.stores.operands)
+        return "this operator has no integer form (-weight-only stores its weights as integers)";
+    const char *whole = whole_refusal(n);
+    return whole ? whole : "this operator has no integer form";
 }
 
 /* It could be integer, and is better left float; NULL where that is not so, or nobody wants it. */
