@@ -23,8 +23,11 @@ void compare_finish(CompareRow *row, const ErrorSums *s) {
     row->max_abs = s->max_abs;
     row->sqnr = error_sqnr(s);
     row->power = s->count ? s->xx / (double)s->count : 0;
-    if (s->count && !s->finite)
-        row->cosine = isnan(row->max_abs) || isinf(row->max_abs) ? NAN : 1;
+    if (!isfinite(row->max_abs)) { /* whatever the other elements are */
+        row->sqnr = -INFINITY;
+        row->cosine = NAN;
+    } else if (s->count && !s->finite)
+        row->cosine = 1;
     else if (s->xx == 0 || s->yy == 0)
         row->cosine = s->xx == s->yy ? 1 : 0;
     else
