@@ -75,12 +75,18 @@ static bool same_shape(const Column *col, const Tensor *t) {
 }
 
 bool column_add_tensor(Column *c, Arena *a, const Tensor *t, Diags *d) {
+    if (c->n && reported(t->elem) != c->elem)
+        return diag_error(d, c->v->loc,
+                          "'%s' is %s for sample %zu and %s for those before, so that they make no "
+                          "array: run them one by one, or without -o",
+                          diag_name(d, c->name), elem_name(reported(t->elem)), c->n + 1,
+                          elem_name(c->elem));
     if (c->n && !same_shape(c, t))
         return diag_error(d, c->v->loc,
                           "'%s' has another shape for sample %zu than for those before, so that "
                           "they make no array: run them one by one, or without -o",
                           diag_name(d, c->name), c->n + 1);
-    c->elem = c->elem == ELEM_UNDEFINED ? reported(t->elem) : c->elem;
+    c->elem = reported(t->elem);
     c->shape.rank = t->rank;
     if (t->rank)
         memcpy(c->shape.dims, t->dims, (size_t)t->rank * sizeof *t->dims);

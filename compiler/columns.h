@@ -26,7 +26,8 @@ typedef struct Column {
 bool column_new(Column *c, const Value *v, Str name, bool open);
 /* One more sample: elements as a program has them (exec/exec.h), NULL for zeros. */
 void column_add(Column *c, Arena *a, const void *data);
-/* The same of a tensor. False after an error: it has another shape than those before. */
+/* The same of a tensor. False after an error: it has another shape, or another element type, than
+ * those before. */
 bool column_add_tensor(Column *c, Arena *a, const Tensor *t, Diags *d);
 /* `%y : float[2] = [0.5, 1.0]`, of the one sample there is; then there is none. */
 void column_print(Column *c, Arena *a, Buf *b);
