@@ -223,7 +223,7 @@ bool pass_front_end(Module *m, PassContext *c) {
     size_t n_out = g->n_out;
     int bits = elem_bits(choice_of_activations(c).storage);
     bool few = bits < 8; /* everywhere, as was asked for */
-    bool wide_too = !c->no_floats || (bits == 8 && target_stores(c->target, ELEM_INT16));
+    bool wide_too = !c->no_floats || (bits == 8 && wide_storage(c->target));
     if (few || !wide_too || !output_programs_fit(m, c, 2, what))
         return true;
     Front f = {.c = c,

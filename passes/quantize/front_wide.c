@@ -25,11 +25,17 @@ static void reach_of(Value *v, void *ctx) {
     r->max = fmaxf(r->max, max);
 }
 
+ElemType wide_storage(const TargetPage *t) {
+    return target_stores(t, ELEM_INT16)    ? ELEM_INT16
+           : target_stores(t, ELEM_UINT16) ? ELEM_UINT16
+                                           : ELEM_UNDEFINED;
+}
+
 /* The same range in 16 bits. The narrow grid had rounded its zero point, by up to half of its
  * steps: beside a mask of -10000 all scores are less than that. */
 static const Quant *wider(const Wide *w, const Value *v, const Quant *q) {
     Choice o = choice_of_value(w->c, w->uses, v);
-    o.storage = ELEM_INT16;
+    o.storage = wide_storage(w->c->target);
     float scale, s = quant_scale(q, 0);
     int64_t zp, old = quant_zp(q, 0);
     Reach reach = {w, q, (float)(quant_lo(q) - old) * s, (float)(quant_hi(q) - old) * s};

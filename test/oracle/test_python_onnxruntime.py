@@ -208,8 +208,10 @@ class DropIn(OracleCase):
             dropin.quantize(MODEL, out, config)
         self.assertFalse(out.exists())
         with self.assertLogs("qxc", logging.WARNING) as told:
+            config = get_qnn_qdq_config(MODEL, Reader(), weight_type=dropin.QuantType.QInt4)
+        self.assertIn("the target qnn knows 8 and 16 bits alone", told.output[0])
+        with self.assertNoLogs("qxc", logging.WARNING):
             config = get_qnn_qdq_config(MODEL, Reader(), activation_type=dropin.QuantType.QUInt16)
-        self.assertIn("the target qnn knows 8 bits alone", told.output[0])
         dropin.quantize(MODEL, out, config)
         self.assertGreater(self.accuracy(out), 0.97)
 

@@ -189,6 +189,10 @@ class Qnn(OracleCase):
         self.assertGreater(len(both), 12)
         for tensor in both:
             with self.subTest(tensor=tensor):
+                if name == "cancer" and tensor in ("x", "c_1", "sub_2", "c_3", "div_4"):
+                    # a normalization, which 8 bits would lose
+                    self.assertEqual(other[tensor][2], np.uint16)
+                    continue
                 self.assertEqual(one[tensor][2], other[tensor][2])
                 if tensor not in joined:
                     np.testing.assert_allclose(one[tensor][0], other[tensor][0], rtol=1e-3)
