@@ -85,24 +85,30 @@ static void tell_too_large(const Program *p, const Program *first, size_t bytes,
 
 /* ---- ways with less ---- */
 
-/* Less scratch first, as threads were asked for. False where there is no further one. */
-static bool next_way(ProgramOptions *o) {
-    if (!o->least_scratch) {
+/* What costs least comes first, and what was asked for goes last. False where there is no further
+ * one. */
+static bool next_way(ProgramOptions *o, size_t bytes) {
+    if (o->bands != BANDS_CHAINS) {
+        o->bands = BANDS_CHAINS;
+        o->enough_arena = bytes;
+    } else if (o->enough_arena) { /* it was counted, and what is laid out may take more */
+        o->enough_arena = 0;
+    } else if (!o->least_scratch) {
         o->least_scratch = true;
-        return true;
-    }
-    if (o->threads <= 1)
+    } else if (o->threads > 1) {
+        o->threads /= 2;
+    } else {
         return false;
-    o->threads /= 2;
+    }
     return true;
 }
 
 static void tell_way(const Program *first, const Program *p, int threads, const ProgramOptions *o,
                      Diags *d) {
-    diag(d, DIAG_NOTE, LOC_NONE,
-         "-max-arena: %zu bytes in place of %zu, as kernels take the least memory that they can do "
-         "with, which is slower",
-         p->arena_bytes, first->arena_bytes);
+    diag(d, DIAG_NOTE, LOC_NONE, "-max-arena: %zu bytes in place of %zu, as %s", p->arena_bytes,
+         first->arena_bytes,
+         o->least_scratch ? "kernels take the least memory that they can do with, which is slower"
+                          : "more steps run in bands of rows");
     if (o->threads != threads)
         diag(d, DIAG_NOTE, LOC_NONE, "-max-arena: steps fall into parts for %d thread%s, not %d",
              o->threads, o->threads == 1 ? "" : "s", threads);
@@ -112,7 +118,7 @@ Program *fit_arena(Module *m, Program *p, ProgramOptions *o, size_t bytes, Diags
     Program *first = p, *best = p;
     int threads = o->threads;
     ProgramOptions asked = *o;
-    while (p->arena_bytes > bytes && !first->n_bounds && next_way(&asked)) {
+    while (p->arena_bytes > bytes && !first->n_bounds && next_way(&asked, bytes)) {
         p = program_build_bounded(m, &asked, d);
         if (!p)
             return NULL;

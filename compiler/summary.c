@@ -2,6 +2,7 @@
 #include "compiler/complete.h"
 #include "compiler/grown.h"
 #include "compiler/measured.h"
+#include "program/bands.h"
 
 #include <sys/stat.h>
 
@@ -81,6 +82,18 @@ static void print_floats(const Job *j) {
                 j->c_converted > 1 ? "s are" : " is");
 }
 
+/* What was done to make the arena small, and what that costs. */
+static void print_bands(const Job *j) {
+    BandsTotal t = program_bands(j->c_program);
+    if (!t.calls)
+        return;
+    fprintf(stderr, "%zu steps run in bands of rows: %zu bytes lie between them, not %zu", t.calls,
+            t.between, t.whole);
+    if (t.moved)
+        fprintf(stderr, "; %zu bytes of rows that bands share are moved a run", t.moved);
+    fputc('\n', stderr);
+}
+
 typedef struct Beside {
     bool blobs;
     long long bytes;
@@ -136,8 +149,10 @@ void summary_print(const Job *j, Module *m, const OutFiles *files, const char *i
                 names_of(files, m->arena, out_path), out, (double)in / (double)out);
     if (j->same_format && in > 0 && out > in)
         explain_growth(j, m, out - in);
-    if (j->wrote_c)
+    if (j->wrote_c) {
+        print_bands(j);
         print_floats(j);
+    }
     if (!j->wrote_c && j->opset != j->read_opset)
         fprintf(stderr, "opset %lld -> %lld\n", (long long)j->read_opset, (long long)j->opset);
     if (j->calibrated.samples)

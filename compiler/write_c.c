@@ -11,6 +11,7 @@
 #include "exec/bounded.h"
 #include "exec/fold.h"
 #include "exec/specialise.h"
+#include "program/bands.h"
 #include "program/split.h"
 
 /* "dir/model.h" beside "dir/model.c" or what C++ is called. */
@@ -60,11 +61,12 @@ static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
     return ok;
 }
 
-/* The program to run here: one with our kernels alone. */
+/* The program to run here: one with our kernels alone, each of them as a whole. */
 static const Program *runnable(Writing *w, const Program *p, const ProgramOptions *o) {
     ProgramOptions ours = *o;
     ours.foreign = NULL;
-    return o->foreign ? program_build_bounded(w->m, &ours, w->s->d) : p;
+    ours.bands = BANDS_NONE;
+    return o->foreign || program_bands(p).calls ? program_build_bounded(w->m, &ours, w->s->d) : p;
 }
 
 /* The header, and the weights where they have a file of their own. */
@@ -164,6 +166,7 @@ static bool refused(const Writing *w) {
 static ProgramOptions program_options(const Writing *w) {
     const Options *o = &w->s->o;
     return (ProgramOptions){.least_arena = true,
+                            .bands = BANDS_POOLS,
                             .rounding = w->j->rounding,
                             .ports_in_arena = o->io_in_arena,
                             .foreign = w->j->kernels,

@@ -1,5 +1,6 @@
 /* From a module to a program. See exec/exec.h. */
 #include "exec/build.h"
+#include "exec/bands.h"
 #include "exec/const_calls.h"
 #include "exec/dead.h"
 #include "exec/evaluate.h"
@@ -158,7 +159,9 @@ void program_place(Program *p, const ProgramOptions *o) {
         size_t alive = program_alive(a, p);
         p->arena_alive = alive < p->arena_alive ? alive : p->arena_alive;
     }
-    program_plan(a, p, o && o->keep_all, least);
+    if (!kept && o && o->bands)
+        program_band(a, p, o->bands == BANDS_CHAINS, o->enough_arena);
+    program_plan(a, p, o && o->keep_all, least, o ? o->enough_arena : 0);
 }
 
 Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {

@@ -144,7 +144,7 @@ static bool run_node(Folder *f, Graph *g, Node *n) {
         return false;
     Program *p = b->program;
     program_align(f->module->arena, p);
-    program_plan(f->module->arena, p, true, false);
+    program_plan(f->module->arena, p, true, false, 0);
     Runner *r = runner_new(f->module->arena, p);
     if (!runner_run(r, b->diags))
         return false;

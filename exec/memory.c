@@ -23,6 +23,23 @@ static void touch(Buffer *b, int call) {
     b->last = call;
 }
 
+/* The first and the last of the calls that take turns with this one: itself where none does. */
+static int begin_of_turns(const Program *p, size_t call) {
+    const Bands *bands = p->calls[call].bands;
+    return (int)(bands ? bands->first : call);
+}
+
+static int end_of_turns(const Program *p, size_t call) {
+    const Bands *bands = p->calls[call].bands;
+    return (int)(bands ? bands->first + bands->n - 1 : call);
+}
+
+/* What calls in bands share is alive in each of them; scratch is each one's own. */
+static void touch_by(const Program *p, Buffer *b, size_t call) {
+    touch(b, b->scratch ? (int)call : begin_of_turns(p, call));
+    touch(b, b->scratch ? (int)call : end_of_turns(p, call));
+}
+
 /* The loops of a program: by call the LOOP of the innermost one that it is in, -1 for none; by LOOP
  * the one around it, and its NEXT. */
 typedef struct Loops {
@@ -83,7 +100,7 @@ static void find_lives(Arena *a, Program *p) {
         for (int i = 0; i < p->calls[c].n_args; i++) {
             int root = memory_root(p, p->calls[c].args[i]);
             if (root >= 0)
-                touch(&p->buffers[root], (int)c);
+                touch_by(p, &p->buffers[root], c);
         }
     touch_ports(p, p->outputs, p->n_outputs, (int)p->n_calls - 1);
     /* What a packed output was packed from can still be read when all is done (runner_value). */
@@ -114,9 +131,10 @@ static bool read_once(const Program *p, const Call *call, int arg) {
 }
 
 bool memory_overlay(const Program *p, const Call *call, const Overlay *o, int *under, int *over) {
-    int out = call_output(p, call);
+    const Call *last = call->bands ? &p->calls[call->bands->first + call->bands->n - 1] : call;
+    int out = call_output(p, last);
     *under = memory_root(p, call->args[o->arg]);
-    *over = out < 0 ? -1 : memory_root(p, call->args[out]);
+    *over = out < 0 ? -1 : memory_root(p, last->args[out]);
     if (*under < 0 || *over < 0 || !read_once(p, call, o->arg))
         return false;
     const Buffer *x = &p->buffers[*under], *y = &p->buffers[*over];
@@ -150,14 +168,27 @@ static void find_overlays(Arena *a, const Program *p, Items *all) {
         for (int i = 0; i < call->n_overlays; i++) {
             const Overlay *o = &call->overlays[i];
             int under, over;
-            if (!memory_overlay(p, call, o, &under, &over) || p->buffers[under].last != (int)c ||
-                p->buffers[over].first != (int)c)
+            if (!memory_overlay(p, call, o, &under, &over) ||
+                p->buffers[under].last != end_of_turns(p, c) ||
+                p->buffers[over].first != begin_of_turns(p, c))
                 continue;
             found[all->plan.n_overlays++] =
                 (PlanOverlay){(uint32_t)all->of[under], (uint32_t)all->of[over], o->exact, o->lead};
         }
     }
     all->plan.overlays = found;
+}
+
+size_t *program_loads(Arena *a, Program *p) {
+    find_lives(a, p);
+    Items all = items_of(a, p, true);
+    for (size_t c = 0; c < p->n_calls; c++) {
+        const Growth *g = &p->calls[c].growth;
+        if (g->step && p->buffers[g->buffer].first >= 0)
+            all.plan.items[all.of[g->buffer]].bytes = g->least;
+    }
+    find_overlays(a, p, &all);
+    return plan_loads(a, &all.plan, p->n_calls);
 }
 
 size_t program_alive(Arena *a, Program *p) {
@@ -220,9 +251,15 @@ static size_t largest_room(const Alive *alive, uint32_t own, size_t end, size_t 
     return best;
 }
 
-static void set_scratch(Buffer *b, const Growth *g, size_t bytes) {
+/* Parts have params of their own, in which it is said, too. */
+static void set_scratch(Buffer *b, const Call *c, size_t bytes) {
+    const Growth *g = &c->growth;
+    size_t field = (size_t)((const char *)g->bytes - (const char *)c->params);
     b->count = b->bytes = bytes;
     *g->bytes = (int32_t)bytes;
+    for (size_t i = 0; i < c->n_parts; i++)
+        if (c->parts[i].params)
+            *(int32_t *)(void *)((char *)(uintptr_t)c->parts[i].params + field) = (int32_t)bytes;
 }
 
 /* Halves what scratch has beyond the least; whether there was anything. */
@@ -233,7 +270,7 @@ static bool shrink_scratch(Program *p, const Items *all) {
         Buffer *b = &p->buffers[g->buffer];
         if (!g->step || b->bytes <= g->least)
             continue;
-        set_scratch(b, g, g->least + (b->bytes - g->least) / 2 / g->step * g->step);
+        set_scratch(b, &p->calls[c], g->least + (b->bytes - g->least) / 2 / g->step * g->step);
         all->plan.items[all->of[g->buffer]].bytes = memory_bytes(b);
         any = true;
     }
@@ -248,7 +285,7 @@ static void grow(Program *p, const Call *call, const Alive *alive, uint32_t own,
     if (most < b->bytes + g->step)
         return;
     item->offset = begin;
-    set_scratch(b, g, b->bytes + (most - b->bytes) / g->step * g->step);
+    set_scratch(b, call, b->bytes + (most - b->bytes) / g->step * g->step);
 }
 
 /* Scratch lives during one call only: what it takes there is nobody else's. */
@@ -280,7 +317,8 @@ static void place_apart(Program *p, Items *all) {
     }
 }
 
-void program_plan(Arena *a, Program *p, bool keep_all, bool least) {
+void program_plan(Arena *a, Program *p, bool keep_all, bool least, size_t enough) {
+    size_t goal = enough && enough < p->arena_alive ? enough : p->arena_alive;
     find_lives(a, p);
     Items all = items_of(a, p, true);
     p->arena_bytes = 0;
@@ -290,7 +328,7 @@ void program_plan(Arena *a, Program *p, bool keep_all, bool least) {
     } else {
         find_overlays(a, p, &all);
         p->arena_bytes = plan_offsets(a, &all.plan);
-        while (p->arena_bytes > p->arena_alive && shrink_scratch(p, &all))
+        while (p->arena_bytes > goal && shrink_scratch(p, &all))
             p->arena_bytes = plan_offsets(a, &all.plan);
         grow_scratch(a, p, &all);
     }

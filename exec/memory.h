@@ -8,12 +8,18 @@
 #include "program/program.h"
 
 /* Sets offset, first and last of the buffers in the arena, and arena_bytes. `keep_all`: nothing
- * shares memory. `least`: a small arena is worth a search. */
-void program_plan(Arena *a, Program *p, bool keep_all, bool least);
+ * shares memory. `least`: a small arena is worth a search. Scratch that makes kernels faster
+ * shrinks as long as the arena takes more than tensors alive at one time, or than `enough` bytes,
+ * unless that is 0. */
+void program_plan(Arena *a, Program *p, bool keep_all, bool least, size_t enough);
 
 /* What tensors take that are alive together, scratch apart, where results may only lie exactly in
  * the place of an operand: what planners count on that know of no partial overlap. */
 size_t program_alive(Arena *a, Program *p);
+
+/* By call: the bytes that no layout can do without while it runs, where scratch is the least that
+ * kernels can do with. Sets first and last of the buffers. */
+size_t *program_loads(Arena *a, Program *p);
 
 /* The buffer whose memory an argument is, -1 for one outside of the arena. */
 int memory_root(const Program *p, int buffer);

@@ -49,7 +49,8 @@ size_t plan_saving(size_t under, size_t over, const PlanOverlay *o, size_t align
     return kept < under ? kept : under;
 }
 
-/* By step: the most that its overlays can save. An item saves no more than it has. */
+/* By step: the most that its overlays can save. An item saves no more than it has. Both are alive
+ * together in one step, or in those that take turns. */
 size_t *plan_savings(Arena *a, const Plan *plan, size_t steps) {
     size_t *saved = NEW_ARRAY(a, size_t, steps), *own = NEW_ARRAY(a, size_t, plan->n);
     for (size_t i = 0; i < plan->n_overlays; i++) {
@@ -59,28 +60,40 @@ size_t *plan_savings(Arena *a, const Plan *plan, size_t steps) {
         size_t less = plan_saving(under->bytes, over->bytes, o, plan->align);
         less = less < most - own[o->over] ? less : most - own[o->over];
         own[o->over] += less;
-        saved[over->first] += less;
+        for (int t = over->first; t <= under->last; t++)
+            saved[t] += less;
     }
     return saved;
 }
 
-size_t plan_bound(Arena *a, const Plan *plan) {
-    int end = 0;
+static size_t steps_of(const Plan *plan) {
+    int end = -1;
     for (size_t i = 0; i < plan->n; i++)
         end = plan->items[i].last > end ? plan->items[i].last : end;
-    size_t steps = (size_t)end + 2;
-    size_t *starts = NEW_ARRAY(a, size_t, steps), *ends = NEW_ARRAY(a, size_t, steps);
+    return (size_t)(end + 1);
+}
+
+size_t *plan_loads(Arena *a, const Plan *plan, size_t steps) {
+    size_t *starts = NEW_ARRAY(a, size_t, steps + 1), *ends = NEW_ARRAY(a, size_t, steps + 1);
     size_t *saved = plan_savings(a, plan, steps);
     for (size_t i = 0; i < plan->n; i++) {
         starts[plan->items[i].first] += plan_aligned(plan->items[i].bytes, plan->align);
         ends[plan->items[i].last + 1] += plan_aligned(plan->items[i].bytes, plan->align);
     }
-    size_t alive = 0, most = 0;
-    for (int t = 0; t <= end; t++) {
+    size_t alive = 0;
+    for (size_t t = 0; t < steps; t++) {
         alive += starts[t];
         alive -= ends[t];
-        most = alive - saved[t] > most ? alive - saved[t] : most;
+        starts[t] = alive - saved[t];
     }
+    return starts;
+}
+
+size_t plan_bound(Arena *a, const Plan *plan) {
+    size_t steps = steps_of(plan), most = 0;
+    const size_t *loads = plan_loads(a, plan, steps);
+    for (size_t t = 0; t < steps; t++)
+        most = loads[t] > most ? loads[t] : most;
     return most;
 }
 

@@ -14,9 +14,9 @@ typedef struct PlanItem {
     size_t offset;   /* result */
 } PlanItem;
 
-/* A step reads `under` for the last time and writes `over` for the first: they may share bytes,
- * where `over` begins exactly where `under` begins (exact), or at least `lead` bytes before it; a
- * negative lead: at most so many after it. */
+/* A step reads `under` for the last time and writes `over` for the first, or steps that take turns
+ * do: they may share bytes, where `over` begins exactly where `under` begins (exact), or at least
+ * `lead` bytes before it; a negative lead: at most so many after it. */
 typedef struct PlanOverlay {
     uint32_t under, over; /* items */
     bool exact;
@@ -34,8 +34,10 @@ typedef struct Plan {
 
 /* Sets all offsets (multiples of the alignment); returns the bytes needed. */
 size_t plan_offsets(Arena *a, const Plan *plan);
-/* The largest sum of aligned sizes alive at one time, less what overlays can save: no layout needs
- * less. */
+/* By step, of the first `steps` with which all items end: the sum of aligned sizes alive, less what
+ * overlays can save. */
+size_t *plan_loads(Arena *a, const Plan *plan, size_t steps);
+/* The largest of them: no layout needs less. */
 size_t plan_bound(Arena *a, const Plan *plan);
 /* How many bytes less the two of an overlay may take than their sizes together, all aligned. */
 size_t plan_saving(size_t under, size_t over, const PlanOverlay *o, size_t align);

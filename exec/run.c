@@ -236,21 +236,37 @@ typedef struct CallParts {
     void *const *args;
 } CallParts;
 
+static void run_part(const Call *c, size_t i, void *const *all) {
+    const CallPart *part = &c->parts[i];
+    void *args[CALL_MAX_ARGS];
+    for (int k = 0; k < c->n_args; k++)
+        args[k] = all[k] ? (char *)all[k] + part->at[k] : NULL;
+    kernel_invoke(c->kernel, part->params, args);
+}
+
 static void run_parts(void *ctx, size_t from, size_t to, int worker) {
     const CallParts *c = ctx;
     (void)worker;
-    for (size_t i = from; i < to; i++) {
-        const CallPart *part = &c->call->parts[i];
-        void *args[CALL_MAX_ARGS];
-        for (int k = 0; k < c->call->n_args; k++)
-            args[k] = c->args[k] ? (char *)c->args[k] + part->at[k] : NULL;
-        kernel_invoke(c->call->kernel, part->params, args);
-    }
+    for (size_t i = from; i < to; i++)
+        run_part(c->call, i, c->args);
 }
 
-/* `args` are those of the call, `params` what lengths make of its params. */
-static void invoke(const Call *c, const void *params, void *const *args) {
-    if (c->n_parts)
+/* All calls of the bands, with the arguments of them all. */
+static void run_bands(const Call *first, void *const *args) {
+    for (size_t b = 0; b < first->n_parts; b++)
+        for (size_t i = 0; i < first->bands->n; i++)
+            if (first[i].parts[b].params)
+                run_part(&first[i], b, args + i * CALL_MAX_ARGS);
+}
+
+/* `args` are those of the call, `params` what lengths make of its params. The first of calls in
+ * bands runs them all. */
+static void invoke(const Program *p, const Call *c, const void *params, void *const *args) {
+    if (c->bands && c != &p->calls[c->bands->first])
+        return;
+    if (c->bands)
+        run_bands(c, args);
+    else if (c->n_parts)
         parallel_for(c->n_parts, 1, run_parts, &(CallParts){c, args});
     else
         kernel_invoke(c->kernel, params, args);
@@ -301,7 +317,7 @@ static bool run_calls(Runner *r, Progress *progress, size_t level, Diags *d) {
         progress_step(progress, level, (size_t)i);
         const void *params = c->params;
         if (c->kind == CALL_KERNEL && (!c->patches || (params = call_params(c, args, r->params))))
-            invoke(c, params, args);
+            invoke(p, c, params, args);
         if (c->kind == CALL_LOOP && !jump && !another_round(r, &rounds, i))
             return never_ends(r, i, d);
         at = c->kind == CALL_NEXT           ? back_to(r, at, r->jump[i])

@@ -89,11 +89,22 @@ typedef struct Plain {
     bool per_column; /* else mul and shift have one entry */
 } Plain;
 
-/* One part of a call (program/split.h): its params, and where its arguments begin. */
+/* One part of a call (program/split.h, program/bands.h): its params, and where its arguments begin.
+ */
 typedef struct CallPart {
-    const void *params;
-    size_t *at; /* by argument: bytes behind the beginning of the buffer */
+    const void *params; /* NULL: there is nothing to do, in a band alone */
+    size_t *at;         /* by argument: bytes behind the beginning of the buffer */
 } CallPart;
+
+/* Calls that take turns (program/bands.h): each makes its first part, then each its second, and so
+ * on. What they hand on to each other has room for one band of rows. */
+typedef struct Bands {
+    size_t first, n; /* calls of the program */
+    size_t n_bands;  /* parts of each */
+    size_t between;  /* bytes that they hand on to each other have at a time */
+    size_t whole;    /* and all together */
+    size_t moved;    /* bytes of rows that two bands share, which a run moves */
+} Bands;
 
 /* Programs are built for lengths of so many elements at least, where there can be so many: of 1 and
  * 0 elements kernels are others. */
@@ -148,6 +159,7 @@ typedef struct Call {
     const Within *within; /* NULL: any numbers will do */
     size_t n_parts;       /* 0: it is made as a whole */
     const CallPart *parts;
+    const Bands *bands;            /* NULL: its parts are those of threads, if it has any */
     const Patches *patches;        /* NULL: its params are the same in each run */
     const LengthBound *bound;      /* CHECK */
     const Plain *plain;            /* NULL: it packs nothing, or nothing that others could read */
@@ -233,6 +245,9 @@ const char *instance_name(Arena *a, const char *name, int n, const ElemType *typ
  * and that is not scratch. */
 int call_output(const Program *p, const Call *c);
 
+/* Calls that may take turns. */
+typedef enum BandsAllowed { BANDS_NONE, BANDS_POOLS, BANDS_CHAINS } BandsAllowed;
+
 typedef struct ProgramOptions {
     bool ignore_quant; /* values of type `float ~ q` are not rounded to their grid */
     bool keep_all;     /* every value in memory of its own, readable after a run */
@@ -240,6 +255,8 @@ typedef struct ProgramOptions {
     bool partial; /* what cannot run is left out with all that depends on it (Program.left_out) */
     bool least_arena; /* an order and places that a search finds: what is written has them for good
                        */
+    BandsAllowed bands;   /* which calls may run in bands of rows (exec/bands.h) */
+    size_t enough_arena;  /* bytes: nothing need make it smaller; 0: as small as it gets */
     bool least_scratch;   /* kernels take what they can do with, though they are slower */
     SumRounding rounding; /* of sums: exact unless asked for */
     bool ports_in_arena;  /* inputs are alive from the beginning on, outputs to the end */

@@ -1,19 +1,7 @@
 /* See program/split.h. A kernel says how its work falls into parts (KernelSplit), and its fields by
  * their names how much there is. */
 #include "program/split.h"
-
-/* ---- fields ---- */
-
-static int32_t *field(const Call *c, const void *params, const char *name) {
-    const KernelField *f = kernel_field(c->kernel, name);
-    return f && f->kind == KF_I32 ? kernel_param(c->kernel, params, name) : NULL;
-}
-
-/* `otherwise` where the kernel has no such field. */
-static int32_t get(const Call *c, const char *name, int32_t otherwise) {
-    const int32_t *at = field(c, c->params, name);
-    return at ? *at : otherwise;
-}
+#include "program/windows.h"
 
 /* ---- one call ---- */
 
@@ -29,7 +17,7 @@ typedef struct Split {
 } Split;
 
 static void set(const Split *s, int32_t part, const char *name, int32_t v) {
-    *field(s->call, s->parts[part].params, name) = v;
+    *call_field(s->call, s->parts[part].params, name) = v;
 }
 
 /* The first unit, of `units`, that belongs to a part; whole steps of `step` units. */
@@ -74,36 +62,28 @@ static void start(Split *s, int64_t work, int32_t units) {
 
 /* ---- rows of windows ---- */
 
-/* Rows [from, to) of the output as an image of its own, of the input rows that their windows reach.
- */
-static bool take_rows(Split *s, int32_t part, int32_t from, int32_t to) {
+/* Rows of the output as an image of its own, of the input rows that their windows reach. */
+static bool take_rows(Split *s, int32_t part, Rows out) {
     const Call *c = s->call;
-    int32_t ih = get(c, "ih", 0), oh = get(c, "oh", 0), sh = get(c, "sh", 1), pt = get(c, "pt", 0);
-    int64_t top = (int64_t)from * sh - pt;
-    int64_t end =
-        (int64_t)(to - 1) * sh - pt + (int64_t)(get(c, "kh", 1) - 1) * get(c, "dh", 1) + 1;
-    int64_t first = top > 0 ? top : 0, last = end < ih ? end : ih;
-    if (first >= last) /* windows in the padding alone */
+    Rows in;
+    if (!windows_reach(c, out, &in))
         return false;
-    set(s, part, "ih", (int32_t)(last - first));
-    set(s, part, "oh", to - from);
-    set(s, part, "pt", (int32_t)(first - top));
-    if (field(c, c->params, "pb"))
-        set(s, part, "pb", (int32_t)(ih + get(c, "pb", 0) - last));
-    move(s, part, 0, first, ih);
-    move(s, part, s->out, from, oh);
+    windows_take(c, s->parts[part].params, out, in);
+    move(s, part, 0, in.from, call_get(c, "ih", 0));
+    move(s, part, s->out, out.from, call_get(c, "oh", 0));
     return true;
 }
 
 static bool split_rows(Split *s) {
     const Call *c = s->call;
-    int32_t n = get(c, "n", 0), oh = get(c, "oh", 0), ic = get(c, "ic", 1) / get(c, "group", 1);
+    int32_t n = call_get(c, "n", 0), oh = call_get(c, "oh", 0),
+            ic = call_get(c, "ic", 1) / call_get(c, "group", 1);
     int64_t count = (int64_t)s->program->buffers[c->args[s->out]].count;
-    start(s, count * get(c, "kh", 1) * get(c, "kw", 1) * ic, n > 1 ? n : oh);
+    start(s, count * call_get(c, "kh", 1) * call_get(c, "kw", 1) * ic, n > 1 ? n : oh);
     for (int32_t i = 0; i < s->n_parts; i++) {
         int32_t units = n > 1 ? n : oh;
         int32_t from = begin_of(s, i, units, 1), to = begin_of(s, i + 1, units, 1);
-        if (n == 1 && !take_rows(s, i, from, to))
+        if (n == 1 && !take_rows(s, i, (Rows){from, to}))
             return false;
         if (n == 1)
             continue;
@@ -121,7 +101,8 @@ static bool split_rows(Split *s) {
 static bool split_product(Split *s) {
     static const char *const tables[] = {"bias", "mul", "shift", "scale", "add", "zero"};
     const Call *c = s->call;
-    int32_t m = get(c, "m", 0), n = get(c, "n", 0), k = get(c, "k", 0), blocks = (n + 15) / 16;
+    int32_t m = call_get(c, "m", 0), n = call_get(c, "n", 0), k = call_get(c, "k", 0),
+            blocks = (n + 15) / 16;
     bool rows = m > 1;
     start(s, (int64_t)m * n * k, rows ? m : (blocks + 1) / 2);
     for (int32_t i = 0; i < s->n_parts; i++) {
@@ -149,8 +130,8 @@ static bool split_product(Split *s) {
  * moves nothing of it. */
 static bool split_each(Split *s) {
     const Call *c = s->call;
-    const int32_t *dim = field(c, c->params, "dim");
-    if (!dim || get(c, "rank", 0) < 1)
+    const int32_t *dim = call_field(c, c->params, "dim");
+    if (!dim || call_get(c, "rank", 0) < 1)
         return false;
     start(s, (int64_t)s->program->buffers[c->args[s->out]].count, dim[0]);
     for (int32_t i = 0; i < s->n_parts; i++) {
@@ -221,9 +202,13 @@ void program_split(Arena *a, Program *p, const Splitting *how) {
     }
 }
 
+bool call_for_threads(const Call *c) {
+    return c->n_parts && !c->bands;
+}
+
 bool program_is_split(const Program *p) {
     for (size_t i = 0; i < p->n_calls; i++)
-        if (p->calls[i].n_parts)
+        if (call_for_threads(&p->calls[i]))
             return true;
     return false;
 }

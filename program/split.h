@@ -23,7 +23,9 @@ typedef struct Splitting {
  * Before the memory is planned; what is made is the arena's. Never fails. */
 void program_split(Arena *a, Program *p, const Splitting *how);
 
-/* Whether some call has parts. */
+/* Whether the call has parts that may run side by side. */
+bool call_for_threads(const Call *c);
+/* Whether some call has. */
 bool program_is_split(const Program *p);
 
 #endif

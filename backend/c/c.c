@@ -1,6 +1,7 @@
 /* The C writer: what stands in the source, in order. See backend/c/c.h. */
 #include "backend/c/writer.h"
 #include "ir/ops/op.h"
+#include "program/bands.h"
 
 CSizes c_sizes(const Program *p) {
     CSizes s = {.arena = p->arena_bytes, .alive = p->arena_alive, .macs = p->macs};
@@ -11,8 +12,7 @@ CSizes c_sizes(const Program *p) {
             s.weights += p->buffers[i].bytes;
     for (size_t c = 0; c < p->n_calls; c++)
         if (p->calls[c].kind == CALL_KERNEL)
-            s.params +=
-                p->calls[c].kernel->params_size * (p->calls[c].n_parts ? p->calls[c].n_parts : 1);
+            s.params += p->calls[c].kernel->params_size * call_params_held(&p->calls[c]);
     return s;
 }
 

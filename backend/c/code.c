@@ -67,7 +67,15 @@ static ElemType as_declared(const Program *p, const Buffer *b) {
     return p->buffers[b->kind == BUF_INPUT ? p->inputs[b->port] : p->outputs[b->port]].elem;
 }
 
-void c_put_pointer(CWriter *w, int buffer, size_t at, const char *ctype, bool is_const) {
+/* "4 + band * 8"; nothing where it is 0. */
+static void put_place(FILE *f, size_t first, size_t step, bool always) {
+    if (first || always)
+        fprintf(f, " + %zu", first);
+    if (step)
+        fprintf(f, " + band * %zu", step);
+}
+
+void c_put_band(CWriter *w, int buffer, size_t at, size_t step, const char *ctype, bool is_const) {
     if (buffer < 0) {
         fputs("NULL", w->f);
         return;
@@ -83,13 +91,16 @@ void c_put_pointer(CWriter *w, int buffer, size_t at, const char *ctype, bool is
         return;
     }
     if (b->kind == BUF_ARENA) {
-        fprintf(w->f, "(%s%s *)%s(mem + %zu)", constant, ctype, through, b->offset + at);
+        fprintf(w->f, "(%s%s *)%s(mem", constant, ctype, through);
+        put_place(w->f, b->offset + at, step, true);
+        fputc(')', w->f);
         return;
     }
     if (b->kind == BUF_CONST && w->offsets) {
         fprintf(w->f, "(%s%s *)%s(wmem + " STR_FMT, constant, ctype, through,
                 STR_ARG(w->consts[w->shared[root]]));
-        fprintf(w->f, at ? " + %zu)" : ")", at);
+        put_place(w->f, at, step, false);
+        fputc(')', w->f);
         return;
     }
     ElemType elem = as_declared(p, b);
@@ -97,10 +108,17 @@ void c_put_pointer(CWriter *w, int buffer, size_t at, const char *ctype, bool is
     Str name = b->kind == BUF_CONST   ? w->consts[w->shared[root]]
                : b->kind == BUF_INPUT ? w->inputs[b->port]
                                       : w->outputs[b->port];
-    size_t elements = at / elem_bytes(elem, 1);
+    size_t each = elem_bytes(elem, 1);
+    bool moved = at || step;
     if (!own || strcmp(own, ctype))
         fprintf(w->f, "(%s%s *)%s", constant, ctype, through);
-    fprintf(w->f, elements ? "(" STR_FMT " + %zu)" : STR_FMT, STR_ARG(name), elements);
+    fprintf(w->f, moved ? "(" STR_FMT : STR_FMT, STR_ARG(name));
+    put_place(w->f, at / each, step / each, false);
+    fputs(moved ? ")" : "", w->f);
+}
+
+void c_put_pointer(CWriter *w, int buffer, size_t at, const char *ctype, bool is_const) {
+    c_put_band(w, buffer, at, 0, ctype, is_const);
 }
 
 static void put_pointer(CWriter *w, int buffer, const char *ctype, bool is_const) {
@@ -228,7 +246,12 @@ static void put_calls(CWriter *w) {
     for (size_t c = 0; c < w->n_steps; c++) {
         const Call *call = &w->program->calls[c];
         switch (call->kind) {
-        case CALL_KERNEL: put_call(w, c, indent); break;
+        case CALL_KERNEL:
+            if (call->bands)
+                c += c_put_bands(w, c, indent) - 1;
+            else
+                put_call(w, c, indent);
+            break;
         case CALL_CHECK: put_length_check(w, call, indent); break;
         case CALL_IF:
             fprintf(w->f, "%*sif (*", indent, "");

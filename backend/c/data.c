@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "backend/c/writer.h"
+#include "program/bands.h"
 
 enum { LINE = 100, DENSE = 4096 };
 
@@ -259,6 +260,19 @@ static void put_fields(CWriter *w, const Call *call, const void *params) {
         put_field(w, &call->kernel->fields[i], params, &column);
 }
 
+/* Those of all parts; bands share them. */
+static void put_all_params(CWriter *w, const Call *call) {
+    size_t done = 0;
+    fprintf(w->f, "[%zu] = {{\n   ", call_params_held(call));
+    for (size_t i = 0; i < call->n_parts; i++) {
+        if (call->bands && (!call->parts[i].params || bands_params_of(call, i) < done))
+            continue;
+        fputs(done++ ? "\n}, {\n   " : "", w->f);
+        put_fields(w, call, call->parts[i].params);
+    }
+    fputs("\n}};\n", w->f);
+}
+
 void c_put_params(CWriter *w) {
     const Program *p = w->program;
     for (size_t c = 0; c < p->n_calls; c++) {
@@ -269,14 +283,13 @@ void c_put_params(CWriter *w) {
         c_put_node(w->f, call->node);
         fprintf(w->f, " */\nstatic const %s " STR_FMT, call->kernel->params_type,
                 STR_ARG(w->params[c]));
-        fprintf(w->f, call->n_parts ? "[%zu] = {{\n   " : " = {\n   ", call->n_parts);
-        for (size_t i = 0; i < call->n_parts; i++) {
-            fputs(i ? "\n}, {\n   " : "", w->f);
-            put_fields(w, call, call->parts[i].params);
-        }
-        if (!call->n_parts)
+        if (call->n_parts)
+            put_all_params(w, call);
+        else {
+            fputs(" = {\n   ", w->f);
             put_fields(w, call, call->params);
-        fputs(call->n_parts ? "\n}};\n" : "\n};\n", w->f);
+            fputs("\n};\n", w->f);
+        }
     }
     fputc('\n', w->f);
 }

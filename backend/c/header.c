@@ -224,6 +224,7 @@ static void put_intro(CWriter *w, FILE *f) {
                  " * inputs, which are filled anew before the next, and outputs stay until\n * then"
                : "Outputs may not overlap inputs or the arena");
     c_put_parts_about(w, f);
+    c_put_bands_about(w, f);
     fprintf(f,
             " * arena %zu bytes, tensors alive at one time have %zu;\n"
             " * flash %zu bytes of weights and tables, %zu of parameters;\n"

@@ -2,6 +2,7 @@
 #include <ctype.h>
 
 #include "backend/c/writer.h"
+#include "program/bands.h"
 #include "support/utf8.h"
 
 enum { MAX_IDENTIFIER = 40, MAX_PREFIX = 120, MAX_COMMENT_NAME = 80 };
@@ -203,6 +204,8 @@ void c_choose_names(CWriter *w) {
         map_set(w->names, STR("status"), w);
     }
     c_take_foreign_names(w);
+    if (program_bands(p).calls)
+        map_set(w->names, STR("band"), w);
     if (p->n_bounds)
         map_set(w->names, STR("params"), w);
     for (int i = 0; i < CALL_MAX_ARGS && p->n_bounds; i++)

@@ -124,7 +124,7 @@ void c_put_parts(CWriter *w) {
     put_hook(w);
     put_context_type(w);
     for (size_t c = 0; c < w->program->n_calls; c++)
-        if (w->program->calls[c].n_parts)
+        if (call_for_threads(&w->program->calls[c]))
             put_function(w, c);
 }
 
@@ -136,7 +136,8 @@ void c_put_parts_call(CWriter *w, size_t call, int indent) {
 void c_put_parts_about(const CWriter *w, FILE *f) {
     size_t n = 0, most = 0;
     for (size_t c = 0; c < w->program->n_calls; c++) {
-        size_t parts = w->program->calls[c].n_parts;
+        const Call *call = &w->program->calls[c];
+        size_t parts = call_for_threads(call) ? call->n_parts : 0;
         n += parts > 0;
         most = parts > most ? parts : most;
     }

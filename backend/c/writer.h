@@ -99,8 +99,10 @@ Map *c_kernels(const Program *p);
 void c_put_includes(CWriter *w);
 void c_put_kernels(CWriter *w);
 void c_put_run(CWriter *w);
-/* A pointer to the buffer, `at` bytes behind its beginning, as the kernel wants it. */
+/* A pointer to the buffer, `at` bytes behind its beginning, as the kernel wants it; in a loop over
+ * bands `step` more in each. */
 void c_put_pointer(CWriter *w, int buffer, size_t at, const char *ctype, bool is_const);
+void c_put_band(CWriter *w, int buffer, size_t at, size_t step, const char *ctype, bool is_const);
 
 /* ---- parts.c: calls in parts, for threads; nothing where the program has none ---- */
 
@@ -109,6 +111,12 @@ void c_put_parts(CWriter *w);
 void c_put_parts_context(CWriter *w); /* in the run function: what parts see of it */
 void c_put_parts_call(CWriter *w, size_t call, int indent);
 void c_put_parts_about(const CWriter *w, FILE *f); /* in the header */
+
+/* ---- bands.c ---- */
+
+/* The calls that take turns from this one on; returns how many they are. */
+size_t c_put_bands(CWriter *w, size_t call, int indent);
+void c_put_bands_about(const CWriter *w, FILE *f); /* in the header */
 
 /* ---- foreign.c: functions of others; nothing where none is called ---- */
 

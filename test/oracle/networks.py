@@ -1,5 +1,5 @@
 """Networks in the shape of what people deploy, with seeded weights: a small detector in the manner of
-YOLO, a small transformer encoder, and one with the layers of MobileNetV2."""
+YOLO, a small transformer encoder, one with the layers of MobileNetV2, and a keyword spotter of convolutions and pools."""
 
 import numpy as np
 import onnx
@@ -173,6 +173,25 @@ class MobileNetV2(Net):
         return self.model([("image", T.FLOAT, [1, 3, self.SIZE, self.SIZE])], [("classes", y)], 17)
 
 
+class Spotter(Net):
+    """A keyword spotter: one spectrogram, two convolutions with a pool behind each, and one layer on top."""
+
+    STEPS, BANDS, WORDS = 49, 40, 12
+
+    def conv(self, x, channels, out, kernel, pads):
+        w = self.const(self.rng.normal(0, np.sqrt(2 / (channels * np.prod(kernel))), (out, channels, *kernel)))
+        y = self.op("Conv", x, w, self.const(self.rng.normal(0, 0.1, out)), pads=pads)
+        return self.op("MaxPool", self.op("Relu", y), kernel_shape=[2, 2], strides=[2, 2])
+
+    def build(self):
+        x = self.conv("spectrogram", 1, 16, (3, 3), [1] * 4)
+        x = self.op("Flatten", self.conv(x, 16, 16, (3, 3), [1] * 4))
+        size = 16 * (self.STEPS // 4) * (self.BANDS // 4)
+        w = self.const(self.rng.normal(0, 1 / np.sqrt(size), (size, self.WORDS)))
+        y = self.op("Gemm", x, w, self.const(self.rng.normal(0, 0.1, self.WORDS)))
+        return self.model([("spectrogram", T.FLOAT, [1, 1, self.STEPS, self.BANDS])], [("words", y)], 17)
+
+
 def pictures(count, seed, size=64):
     """Smooth noise of several scales, in 0..1."""
     rng, total = np.random.default_rng(seed), 0
@@ -189,6 +208,13 @@ def detector():
 
 def mobilenet_v2():
     return MobileNetV2(9).build(), lambda count, seed: {"image": pictures(count, seed, MobileNetV2.SIZE)}
+
+
+def spotter():
+    def spectrograms(count, seed):
+        shape = (count, 1, Spotter.STEPS, Spotter.BANDS)
+        return {"spectrogram": np.random.default_rng(seed).normal(0, 1, shape).astype(np.float32)}
+    return Spotter(10).build(), spectrograms
 
 
 def transformer(seed=8):
