@@ -6,7 +6,7 @@
 #include "exec/place.h"
 #include "program/bands.h"
 
-enum { MOST_BANDS = 128, WORTH = 16 };
+enum { MOST_BANDS = 128, WORTH = 8 };
 
 typedef struct Search {
     const Program *program;
@@ -214,7 +214,7 @@ void program_band(Arena *a, Program *p, bool chains, size_t enough) {
     size_t before = s.whole[peak_of(s.whole, n)];
     descend(&s, enough);
     size_t after = s.now[peak_of(s.now, n)];
-    if (after <= before - before / WORTH) {
+    if (after < before && (chains || after <= before - before / WORTH)) {
         relax(&s, after > enough ? after : enough);
         for (size_t c = 0; c < n; c++)
             if (s.groups[c].n)
