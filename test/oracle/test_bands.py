@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import numpy as np
-from onnx import TensorProto, helper, save
+from onnx import save
 
 from cmodel import CModel
 from common import WARNINGS, OracleCase, compile_c, for_each, qxc, qxc_outputs
@@ -93,7 +93,7 @@ class Bands(OracleCase):
         path, source = self.scratch / f"{name}.onnx", self.scratch / f"{name}.c"
         net.save(path)
         quantized = self.scratch / f"{name}.qir"
-        form = [o for o in options if not o.startswith(("-requant", "-integer", "-max", "-threads"))]
+        form = [o for o in options if not o.startswith(("-requant", "-max", "-threads"))]
         qxc(path, "-emit=qir", "-quiet", "-calib-random=2", "-o", quantized, *form)
         rest = [o for o in options if o not in form]
         qxc(quantized, "-emit=c", "-name=t", "-quiet", "-o", source, *rest)
@@ -121,3 +121,40 @@ class Bands(OracleCase):
         source, x, want = self.emit(SHAPES[shape](), case.replace(" ", "-"), *FORMS[form])
         self.assertGreaterEqual(bands(source), 0 if form == "int16" else 2)
         self.compare(source, x, want, BUILDS if shape in WIDE and form in ("float", "int8") else NATIVE)
+
+    @for_each("int8", "float", "int4")
+    def test_chains(self, form):
+        """Layers in a row share bands where -max-arena asks for it: depthwise, strides, dilations, pools in between."""
+        net = Picture(3, 49, 25).conv(16, (3, 3), strides=[2, 1], pads=[1] * 4).conv(16, (3, 3), group=16, pads=[1] * 4)
+        net.conv(24, (1, 1)).conv(24, (3, 3), group=24, strides=[2, 2], pads=[0, 1, 2, 0]).conv(16, (1, 1))
+        net.add("MaxPool", kernel_shape=[3, 3], pads=[1] * 4).conv(8, (3, 3), dilations=[2, 1], pads=[2, 1, 2, 1])
+        source, *_ = self.emit(net, f"free-{form}", *FORMS[form])
+        arena = CModel(source).arena_size
+        source, x, want = self.emit(net, f"chains-{form}", *FORMS[form], f"-max-arena={2 * arena // 3}")
+        self.assertLessEqual(CModel(source).arena_size, 2 * arena // 3)
+        self.assertGreaterEqual(bands(source), 4)
+        self.compare(source, x, want, NATIVE if form == "int4" else BUILDS)
+
+    def test_spotter(self):
+        """A third of the memory: the result of the first Conv alone has 31,360 bytes."""
+        model, spectrograms = spotter()
+        save(model, self.scratch / "spotter.onnx")
+        np.savez(self.scratch / "calib.npz", **spectrograms(4, 1))
+        source = self.scratch / "spotter.c"
+        for options in ((), ("-io-in-arena",), ("-weights=int4 sym",)):
+            qxc(self.scratch / "spotter.onnx", f"-calib={self.scratch / 'calib.npz'}", "-emit=c", "-quiet", "-o", source, *options)
+            self.assertEqual(2, bands(source))
+            self.assertLessEqual(CModel(source).arena_size, 9920)
+
+    def test_shared_out(self):
+        """A step that threads share stays whole; one that is a kernel of others does, too."""
+        net = Picture(3, 96, 96).conv(32, (3, 3), pads=[1] * 4)
+        source, x, want = self.emit(TWO(net), "threads", "-threads=2")
+        self.assertIn("T_PARALLEL", source.read_text())
+        self.assertEqual(0, bands(source))
+        self.compare(source, x, want, {"threads": BUILDS["threads"]})
+        kernels = self.scratch / "own.kernels"
+        kernels.write_text('kernels "own"\ncall own_conv for conv2d_nhwc_q\n')
+        qxc(self.scratch / "threads.qir", "-emit=c", "-name=t", "-quiet", f"-kernels={kernels}", "-o", source)
+        self.assertIn("own_conv(", source.read_text())
+        self.assertEqual(0, bands(source))
