@@ -123,6 +123,20 @@ class CortexM(OracleCase):
             ((got,),) = CrossModel(self.emit(model), target).run([[x]])
             np.testing.assert_array_equal(want.ravel(), np.ravel(got), f"k = {k}")
 
+    @for_each("int6", "uint7")
+    def test_few_bits(self, kind):
+        """Results that end before those of their bytes do."""
+        need(*TOOLS)
+        options = (f"-calib={DIGITS / 'calib.npz'}", f"-activations={kind}", "-io=quant")
+        source, text = self.emit(DIGITS / "digits.onnx", *options), self.scratch / "digits.qir"
+        qxc(DIGITS / "digits.onnx", *options, "-integer-only", "-target=c", "-emit=qir", "-form=true", "-quiet", "-o", text)
+        with np.load(DIGITS / "test.npz") as test:
+            samples = (test["image"][:4] * (31 if kind == "int6" else 127)).astype(np.dtype(kind.rstrip("67") + "8"))
+        (want,) = qxc_outputs(text, {"image": samples}, self.scratch).values()
+        for target in ("cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55"):
+            got = CrossModel(source, target).run([[s] for s in samples])
+            np.testing.assert_array_equal([g[0] for g in got], want.reshape(len(samples), -1), target)
+
     @for_each("LSTM", "GRU", "RNN")
     def test_recurrent(self, op):
         """Recurrent networks on a board without FPU: no float routines, and the bytes of `qxc run`."""

@@ -60,7 +60,7 @@ class Cross(OracleCase):
     def test_edges_of_rounding(self, how):
         wanted = edges(how, self.scratch / "edges.onnx")[how]
         source = self.emit(self.scratch / "edges.onnx", f"edges-{how}", f"-requant={how}")
-        for target in ("aarch64", "cortex-m3", "cortex-m55"):
+        for target in ("aarch64", "cortex-m0", "cortex-m3", "cortex-m55"):
             (got,) = CrossModel(source, target).run([[np.zeros(4, np.int8)]])
             for values, want in zip(got, wanted, strict=True):
                 np.testing.assert_array_equal(values, want, target)
