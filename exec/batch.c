@@ -98,6 +98,42 @@ static bool takes_samples(Trace *t, const OpDef *op, const OpCtx *c, size_t i, s
     return y->type.dims[axis].value == v->type.dims[from].value;
 }
 
+/* Whether the indices of each sample are those of `few`, moved on by as many rows as are its own,
+ * and never leave these. */
+static bool counts_rows(const Snapshot *few, const Snapshot *many, int axis, int64_t rows) {
+    const Tensor *x = few->data, *y = many->data;
+    if (!x || !y || x->elem != y->elem || x->count * MANY != y->count)
+        return false;
+    size_t run = (size_t)(axis_step(few->type, axis) * few->type.dims[axis].value);
+    for (size_t i = 0; i < x->count; i++) {
+        int64_t row = tensor_int(x, i);
+        if (row < 0 || row >= rows)
+            return false;
+        for (size_t k = 0; k < MANY; k++)
+            if (tensor_int(y, (i / run * MANY + k) * run + i % run) != row + (int64_t)k * rows)
+                return false;
+    }
+    return true;
+}
+
+/* Constant indices that take of each sample its own rows, where those of all lie in one axis: what
+ * exporters make of views of memory (as_strided). */
+static bool takes_own_rows(const Trace *t, const OpDef *op, const OpCtx *c, size_t result,
+                           Where *to) {
+    if (!op->quant.move.looks_up || c->n_in != 2 || !c->in[1])
+        return false;
+    const Value *v = c->in[0];
+    const Snapshot *few = &t->few->of[c->in[1]->id], *many = &t->many->of[c->in[1]->id];
+    int64_t rows;
+    int from = axis_of_samples(v->type, t->stride[v->id], &rows);
+    int axis = growing_axis(few->type, many->type);
+    if (from < 0 || axis < 0 || op_slices(op, c, 0, from, result) >= 0 ||
+        !counts_rows(few, many, axis, rows))
+        return false;
+    *to = (Where){op_slices(op, c, 1, axis, result), few->type.dims[axis].value};
+    return to->axis >= 0;
+}
+
 /* A constant that numbers the samples, where the operator takes with each number its own sample. */
 static bool takes_numbers(const Trace *t, const OpDef *op, const OpCtx *c, size_t i,
                           size_t result) {
@@ -127,7 +163,7 @@ static bool is_apart(const OpDef *op, const OpCtx *c, size_t i, size_t result) {
 static int64_t trace_result(Trace *t, const OpDef *op, const OpCtx *c, size_t result) {
     const Node *n = c->node;
     Where to = {.axis = -1};
-    bool any = false, shaped = false, dynamic = false;
+    bool any = false, shaped = false, dynamic = false, own = false;
     for (size_t i = 0; i < c->n_in; i++) {
         if (!c->in[i] || state_of(t, c->in[i]) <= 0 || is_apart(op, c, i, result) ||
             says_shape(op, i))
@@ -136,14 +172,15 @@ static int64_t trace_result(Trace *t, const OpDef *op, const OpCtx *c, size_t re
         dynamic |= c->in[i]->type.quant && c->in[i]->type.quant->kind == QUANT_DYNAMIC;
         if (op->flat && i == 0)
             continue;
-        if (!takes_samples(t, op, c, i, result, &to))
+        own |= i == 0 && takes_own_rows(t, op, c, result, &to);
+        if (!own && !takes_samples(t, op, c, i, result, &to))
             return lose(t, n, BATCH_MIXED, "mixes what stands along it");
     }
     for (size_t i = 0; i < c->n_in; i++) {
         if (!c->in[i] || state_of(t, c->in[i]) != LOST || is_apart(op, c, i, result))
             continue;
         shaped |= says_shape(op, i);
-        if (!says_shape(op, i) && !takes_numbers(t, op, c, i, result))
+        if (!says_shape(op, i) && !own && !takes_numbers(t, op, c, i, result))
             return lose(t, n, BATCH_MIXED, "makes something of the number of samples");
     }
     if (dynamic && !t->shares)

@@ -368,6 +368,38 @@ def own_columns():
     return n
 
 
+def rows_of_all(n, *places, sample=12, first=None):
+    """Indices [N, 4] into the rows of all samples, which lie in one axis."""
+    begin = n.op("Mul", first or numbers(n), n.const(sample, np.int64))
+    return n.op("Reshape", "x0", n.ints(-1)), n.op("Add", begin, n.ints(*places))
+
+
+def own_elements():
+    """A view of memory, as torch's exporter writes it (as_strided)."""
+    n = Net(["N", 3, 4])
+    n.op("Gather", *rows_of_all(n, 0, 11, 5, 5))
+    return n
+
+
+def neighbours_elements():
+    n = Net(["N", 3, 4])
+    n.op("Gather", *rows_of_all(n, 0, 11, 5, -1))
+    return n
+
+
+def elements_of_others():
+    n = Net(["N", 3, 4])
+    n.op("Gather", *rows_of_all(n, 0, 11, 5, 5, first=n.op("Sub", n.op("Sub", n.size(), n.const(1, np.int64)), numbers(n))))
+    return n
+
+
+def half_samples():
+    """Six numbers on for each sample of twelve."""
+    n = Net(["N", 3, 4])
+    n.op("Gather", *rows_of_all(n, 0, 1, 5, 5, sample=6))
+    return n
+
+
 def rows_backwards():
     n = Net(["N", 4])
     back = n.op("Sub", n.op("Sub", n.size(), n.const(1, np.int64)), numbers(n))
@@ -406,9 +438,10 @@ def masked():
 
 MIXED = (softmax0, softmax_old, attention, lstm_time, reduce_mean0, reduce_mean_all, gather_last, conv1d, cumsum, slice0,
          slice_reversed, concat0, pad0, argmax0, topk0, positions, divided, gram, gemm_transposed, reinterpreted, merged, squeezed,
-         whole_softmax, einsum_mixed, dynamic, shape_alone, rows_backwards, rows_moved, places_by_size, first_row)
+         whole_softmax, einsum_mixed, dynamic, shape_alone, rows_backwards, rows_moved, places_by_size, first_row, neighbours_elements,
+         elements_of_others, half_samples)
 APART = (cnn, reshaped, reshaped_zero, torch_view, rows_of_rows, class_token, depth_to_space, resized_by_size, last_axis,
-         batched_attention, lstm_in_transposes, own_rows, own_columns, masked)
+         batched_attention, lstm_in_transposes, own_rows, own_columns, own_elements, masked)
 BY_NAME = {make.__name__: make for make in MIXED + APART + (lstm_batch,)}
 
 
