@@ -32,26 +32,6 @@ static int64_t held_to_type(const Trace *t, const Value *v, int64_t stride) {
 
 /* ---- constants ---- */
 
-static bool same_data(const Tensor *x, const Tensor *y) {
-    return x == y || (x && y && x->elem == y->elem && x->bytes == y->bytes &&
-                      (!x->bytes || memcmp(x->data, y->data, x->bytes) == 0));
-}
-
-/* Whether all samples of `many` are the one of `few`, along an axis that grows; with `first`,
- * whether the first of them is. */
-static bool repeats(const Snapshot *few, const Snapshot *many, int axis, bool first) {
-    const Tensor *x = few->data, *y = many->data;
-    if (!x || !y || x->elem != y->elem || elem_bits(y->elem) % 8 || x->count * MANY != y->count)
-        return false;
-    size_t size = (size_t)elem_bits(y->elem) / 8;
-    size_t run = (size_t)(axis_step(few->type, axis) * few->type.dims[axis].value);
-    for (size_t i = 0; i < x->count; i += run)
-        for (size_t k = 0; k < (first ? 1 : MANY); k++)
-            if (memcmp(y->data + (i * MANY + k * run) * size, x->data + i * size, run * size) != 0)
-                return false;
-    return true;
-}
-
 /* A constant is the same for all samples, or has the same numbers for each, or else is lost. */
 static void trace_constant(Value *v, void *ctx) {
     Trace *t = ctx;
@@ -59,9 +39,9 @@ static void trace_constant(Value *v, void *ctx) {
         return;
     const Snapshot *few = &t->few->of[v->id], *many = &t->many->of[v->id];
     int axis = growing_axis(few->type, many->type);
-    if (axis == NO_AXIS && (v->kind == VALUE_INPUT || same_data(few->data, many->data)))
+    if (axis == NO_AXIS && (v->kind == VALUE_INPUT || snapshot_same(few, many)))
         t->stride[v->id] = SAME;
-    else if (axis >= 0 && repeats(few, many, axis, false))
+    else if (axis >= 0 && snapshot_repeats(few, many, axis, MANY))
         t->stride[v->id] = axis_step(many->type, axis) * few->type.dims[axis].value;
     else
         t->stride[v->id] = LOST;
@@ -98,24 +78,6 @@ static bool takes_samples(Trace *t, const OpDef *op, const OpCtx *c, size_t i, s
     return y->type.dims[axis].value == v->type.dims[from].value;
 }
 
-/* Whether the indices of each sample are those of `few`, moved on by as many rows as are its own,
- * and never leave these. */
-static bool counts_rows(const Snapshot *few, const Snapshot *many, int axis, int64_t rows) {
-    const Tensor *x = few->data, *y = many->data;
-    if (!x || !y || x->elem != y->elem || x->count * MANY != y->count)
-        return false;
-    size_t run = (size_t)(axis_step(few->type, axis) * few->type.dims[axis].value);
-    for (size_t i = 0; i < x->count; i++) {
-        int64_t row = tensor_int(x, i);
-        if (row < 0 || row >= rows)
-            return false;
-        for (size_t k = 0; k < MANY; k++)
-            if (tensor_int(y, (i / run * MANY + k) * run + i % run) != row + (int64_t)k * rows)
-                return false;
-    }
-    return true;
-}
-
 /* Constant indices that take of each sample its own rows, where those of all lie in one axis: what
  * exporters make of views of memory (as_strided). */
 static bool takes_own_rows(const Trace *t, const OpDef *op, const OpCtx *c, size_t result,
@@ -128,7 +90,7 @@ static bool takes_own_rows(const Trace *t, const OpDef *op, const OpCtx *c, size
     int from = axis_of_samples(v->type, t->stride[v->id], &rows);
     int axis = growing_axis(few->type, many->type);
     if (from < 0 || axis < 0 || op_slices(op, c, 0, from, result) >= 0 ||
-        !counts_rows(few, many, axis, rows))
+        !snapshot_counts(few, many, axis, rows))
         return false;
     *to = (Where){op_slices(op, c, 1, axis, result), few->type.dims[axis].value};
     return to->axis >= 0;
@@ -140,7 +102,7 @@ static bool takes_numbers(const Trace *t, const OpDef *op, const OpCtx *c, size_
     const Snapshot *few = &t->few->of[c->in[i]->id], *many = &t->many->of[c->in[i]->id];
     int axis = growing_axis(few->type, many->type);
     return axis >= 0 && op_slices(op, c, i, axis, result) == SLICES_OWN &&
-           repeats(few, many, axis, true);
+           snapshot_repeats(few, many, axis, 1);
 }
 
 static bool says_shape(const OpDef *op, size_t i) {

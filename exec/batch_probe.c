@@ -64,3 +64,40 @@ int growing_axis(Type few, Type many) {
     }
     return axis;
 }
+
+/* ---- constants ---- */
+
+bool snapshot_same(const Snapshot *few, const Snapshot *many) {
+    const Tensor *x = few->data, *y = many->data;
+    return x == y || (x && y && x->elem == y->elem && x->bytes == y->bytes &&
+                      (!x->bytes || memcmp(x->data, y->data, x->bytes) == 0));
+}
+
+bool snapshot_repeats(const Snapshot *few, const Snapshot *many, int axis, size_t samples) {
+    const Tensor *x = few->data, *y = many->data;
+    if (!x || !y || x->elem != y->elem || elem_bits(y->elem) % 8 || x->count * MANY != y->count)
+        return false;
+    size_t size = (size_t)elem_bits(y->elem) / 8;
+    size_t run = (size_t)(axis_step(few->type, axis) * few->type.dims[axis].value);
+    for (size_t i = 0; i < x->count; i += run)
+        for (size_t k = 0; k < samples; k++)
+            if (memcmp(y->data + (i * MANY + k * run) * size, x->data + i * size, run * size) != 0)
+                return false;
+    return true;
+}
+
+bool snapshot_counts(const Snapshot *few, const Snapshot *many, int axis, int64_t rows) {
+    const Tensor *x = few->data, *y = many->data;
+    if (!x || !y || x->elem != y->elem || x->count * MANY != y->count)
+        return false;
+    size_t run = (size_t)(axis_step(few->type, axis) * few->type.dims[axis].value);
+    for (size_t i = 0; i < x->count; i++) {
+        int64_t row = tensor_int(x, i);
+        if (row < 0 || row >= rows)
+            return false;
+        for (size_t k = 0; k < MANY; k++)
+            if (tensor_int(y, (i / run * MANY + k) * run + i % run) != row + (int64_t)k * rows)
+                return false;
+    }
+    return true;
+}

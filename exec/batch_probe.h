@@ -33,4 +33,12 @@ int axis_of_samples(Type t, int64_t stride, int64_t *inner);
 enum { NO_AXIS = -1, SEVERAL = -2 };
 int growing_axis(Type few, Type many);
 
+/* Of a constant at both sizes: whether it has the same numbers, */
+bool snapshot_same(const Snapshot *few, const Snapshot *many);
+/* whether, along the axis that grows, the first `samples` of them have the numbers of the one, */
+bool snapshot_repeats(const Snapshot *few, const Snapshot *many, int axis, size_t samples);
+/* and whether the indices of each are those of the one, moved on by as many rows as are its own,
+ * which these never leave. */
+bool snapshot_counts(const Snapshot *few, const Snapshot *many, int axis, int64_t rows);
+
 #endif
