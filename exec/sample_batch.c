@@ -278,10 +278,31 @@ static bool bind_whole(BatchPlan *p, Module *m, Diags *d) {
     return ask(p, m, d);
 }
 
+/* Whether a dimension of this name stands behind the first one of an input, too. */
+static bool stands_inside(const Graph *g, Dim dim) {
+    for (size_t i = 0; i < g->n_in; i++)
+        for (int k = 1; k < g->in[i]->type.rank; k++)
+            if (dim_is_named(dim) && dim_is_named(g->in[i]->type.dims[k]) &&
+                str_eq(dim.param, g->in[i]->type.dims[k].param))
+                return true;
+    return false;
+}
+
+/* One sample, where other dimensions are not known, of which module_check_static tells; a first
+ * dimension that is one of them counts no samples. */
+static bool bind_ones(const BatchPlan *p, Module *m, Diags *d) {
+    const Graph *g = m->graph;
+    int64_t *ones = sizes_for(p, m, NULL, 1);
+    for (size_t i = 0; i < g->n_in; i++)
+        if (p->first[i] && stands_inside(g, g->in[i]->type.dims[0]))
+            ones[i] = BATCH_LEAVE;
+    return module_bind_first(m, ones, d);
+}
+
 bool samples_bind_plan(Module *m, BatchPlan *p, bool together, const Batch **batch, Diags *d) {
     bool apart = p->batch && together, ok = true;
     if (!module_others_known(m))
-        ok = module_bind_first(m, sizes_for(p, m, NULL, 1), d); /* and the others are told */
+        ok = bind_ones(p, m, d);
     else if (p->n_first)
         ok = apart ? module_bind_first(m, p->sizes, d) : bind_whole(p, m, d);
     if (batch)
