@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "compiler/max_arena.h"
+#include "program/bands.h"
 #include "exec/bounded.h"
 
 /* ---- where most is alive ---- */
@@ -108,7 +109,9 @@ static void tell_way(const Program *first, const Program *p, int threads, const 
     diag(d, DIAG_NOTE, LOC_NONE, "-max-arena: %zu bytes in place of %zu, as %s", p->arena_bytes,
          first->arena_bytes,
          o->least_scratch ? "kernels take the least memory that they can do with, which is slower"
-                          : "more steps run in bands of rows");
+         : program_bands(p).calls
+             ? "more steps run in bands of rows"
+             : "kernels take less memory than they could use, which may be slower");
     if (o->threads != threads)
         diag(d, DIAG_NOTE, LOC_NONE, "-max-arena: steps fall into parts for %d thread%s, not %d",
              o->threads, o->threads == 1 ? "" : "s", threads);

@@ -6,6 +6,8 @@
 #include "ir/ops/op.h"
 #include "ir/ops/qop.h"
 
+enum { ROOM = 32 << 20 };
+
 /* How a value depends on the samples. */
 enum { SAME = 0, LOST = -1 }; /* not at all; not sample by sample. Above 0: the stride */
 
@@ -20,12 +22,12 @@ typedef struct Trace {
 
 /* What a value is whose stride would be this one: its type has to grow just there. */
 static int64_t held_to_type(const Trace *t, const Value *v, int64_t stride) {
-    int grows = growing_axis(t->few->of[v->id].type, t->many->of[v->id].type);
+    int grows = growing_axis(t->few->of[v->id].type, t->many->of[v->id].type, t->many->size);
     int64_t inner;
     if (stride == SAME)
         return grows == NO_AXIS ? SAME : LOST;
     return stride > 0 && grows >= 0 &&
-                   axis_of_samples(t->many->of[v->id].type, stride, &inner) == grows
+                   axis_of_samples(t->many->of[v->id].type, t->many->size, stride, &inner) == grows
                ? stride
                : LOST;
 }
@@ -38,10 +40,10 @@ static void trace_constant(Value *v, void *ctx) {
     if (v->id >= t->few->n || !v->data || v->kind == VALUE_NODE)
         return;
     const Snapshot *few = &t->few->of[v->id], *many = &t->many->of[v->id];
-    int axis = growing_axis(few->type, many->type);
+    int axis = growing_axis(few->type, many->type, t->many->size);
     if (axis == NO_AXIS && (v->kind == VALUE_INPUT || snapshot_same(few, many)))
         t->stride[v->id] = SAME;
-    else if (axis >= 0 && snapshot_repeats(few, many, axis, MANY))
+    else if (axis >= 0 && snapshot_repeats(few, many, axis, t->many->size))
         t->stride[v->id] = axis_step(many->type, axis) * few->type.dims[axis].value;
     else
         t->stride[v->id] = LOST;
@@ -69,7 +71,7 @@ static bool takes_samples(Trace *t, const OpDef *op, const OpCtx *c, size_t i, s
                           Where *to) {
     const Value *v = c->in[i], *y = c->node->out[result];
     int64_t inner;
-    int from = axis_of_samples(v->type, t->stride[v->id], &inner);
+    int from = axis_of_samples(v->type, t->many->size, t->stride[v->id], &inner);
     int axis = from < 0 ? -1 : op_slices(op, c, i, from, result);
     if (axis < 0 || axis >= y->type.rank ||
         (to->axis >= 0 && (axis != to->axis || inner != to->inner)))
@@ -87,8 +89,8 @@ static bool takes_own_rows(const Trace *t, const OpDef *op, const OpCtx *c, size
     const Value *v = c->in[0];
     const Snapshot *few = &t->few->of[c->in[1]->id], *many = &t->many->of[c->in[1]->id];
     int64_t rows;
-    int from = axis_of_samples(v->type, t->stride[v->id], &rows);
-    int axis = growing_axis(few->type, many->type);
+    int from = axis_of_samples(v->type, t->many->size, t->stride[v->id], &rows);
+    int axis = growing_axis(few->type, many->type, t->many->size);
     if (from < 0 || axis < 0 || op_slices(op, c, 0, from, result) >= 0 ||
         !snapshot_counts(few, many, axis, rows))
         return false;
@@ -100,7 +102,7 @@ static bool takes_own_rows(const Trace *t, const OpDef *op, const OpCtx *c, size
 static bool takes_numbers(const Trace *t, const OpDef *op, const OpCtx *c, size_t i,
                           size_t result) {
     const Snapshot *few = &t->few->of[c->in[i]->id], *many = &t->many->of[c->in[i]->id];
-    int axis = growing_axis(few->type, many->type);
+    int axis = growing_axis(few->type, many->type, t->many->size);
     return axis >= 0 && op_slices(op, c, i, axis, result) == SLICES_OWN &&
            snapshot_repeats(few, many, axis, 1);
 }
@@ -112,10 +114,10 @@ static bool says_shape(const OpDef *op, size_t i) {
 /* What is put there anew for each sample: the operand is the same for all, the shape is not. */
 static int64_t spread(Trace *t, const OpDef *op, const Node *n, const Value *y) {
     Type many = t->many->of[y->id].type;
-    int axis = growing_axis(t->few->of[y->id].type, many);
+    int axis = growing_axis(t->few->of[y->id].type, many, t->many->size);
     if (op->quant.move.interpolates || axis < 0)
         return lose(t, n, BATCH_MIXED, "makes something of the number of samples");
-    return axis_step(many, axis) * (many.dims[axis].value / MANY);
+    return axis_step(many, axis) * (many.dims[axis].value / t->many->size);
 }
 
 static bool is_apart(const OpDef *op, const OpCtx *c, size_t i, size_t result) {
@@ -289,7 +291,7 @@ static void trace_inputs(Trace *t) {
     for (size_t i = 0; i < g->n_in; i++) {
         const Value *v = g->in[i];
         Type many = t->many->of[v->id].type;
-        int axis = growing_axis(t->few->of[v->id].type, many);
+        int axis = growing_axis(t->few->of[v->id].type, many, t->many->size);
         t->stride[v->id] = axis == SEVERAL ? LOST : axis == NO_AXIS ? SAME : axis_step(many, axis);
     }
 }
@@ -307,7 +309,8 @@ static void trace_module(Trace *t) {
         t->batch->axis = NEW_ARRAY(t->m->arena, int, n);
         for (uint32_t i = 0; i < n; i++)
             if (t->stride[i] > 0)
-                t->batch->axis[i] = growing_axis(t->few->of[i].type, t->many->of[i].type);
+                t->batch->axis[i] =
+                    growing_axis(t->few->of[i].type, t->many->of[i].type, t->many->size);
     } else if (!t->batch->node)
         *t->batch =
             (Batch){.kind = BATCH_MIXED, .why = "an output depends on the number of samples"};
@@ -321,7 +324,19 @@ bool batch_fits(Module *m, const int64_t *sizes) {
     return fits && module_refine_early(m, quiet);
 }
 
-Batch *batch_find(Module *m, const int64_t *sizes) {
+/* How many samples fit in ROOM bytes of the constants that depend on their number, 0 where none do.
+ */
+static void fit_constants(const Trace *t, int64_t *fit) {
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < t->many->n; i++) {
+        const Snapshot *few = &t->few->of[i], *many = &t->many->of[i];
+        bytes += many->data && !snapshot_same(few, many) ? many->data->bytes : 0;
+    }
+    *fit = bytes ? (int64_t)(ROOM / bytes) * t->many->size : 0;
+}
+
+/* With so many samples; `fit`: what fit_constants says. */
+static Batch *find_with(Module *m, const int64_t *sizes, int64_t size, int64_t *fit) {
     Batch *b = NEW(m->arena, Batch);
     *b = (Batch){.kind = BATCH_MIXED};
     Diags *quiet = diags_new(m->arena, NULL, false);
@@ -329,10 +344,12 @@ Batch *batch_find(Module *m, const int64_t *sizes) {
     Probe few = batch_probe(m, sizes, FEW, quiet);
     shapes_undo(m, saved);
     saved = shapes_save(m);
-    Probe many = batch_probe(m, sizes, MANY, quiet);
+    Probe many = batch_probe(m, sizes, size, quiet);
+    *fit = 0;
     if (few.fits && many.fits) {
         Trace t = {m, &few, &many, quiet, NEW_ARRAY(m->arena, int64_t, m->n_values), b, NULL};
         trace_module(&t);
+        fit_constants(&t, fit);
     } else {
         *b = (Batch){.kind = few.fits ? BATCH_ONE : BATCH_MIXED,
                      .why = few.fits ? "the model does not fit together at other sizes than 1"
@@ -341,4 +358,25 @@ Batch *batch_find(Module *m, const int64_t *sizes) {
     shapes_undo(m, saved);
     module_refine_early(m, quiet);
     return b;
+}
+
+static bool is_prime(int64_t n) {
+    for (int64_t i = 2; i * i <= n; i++)
+        if (n % i == 0)
+            return false;
+    return true;
+}
+
+Batch *batch_find(Module *m, const int64_t *sizes, int64_t most) {
+    int64_t fit;
+    Batch *b = find_with(m, sizes, MANY, &fit);
+    if (b->kind != BATCH_APART && b->kind != BATCH_SCALE)
+        return b;
+    /* what constants are for a few samples they may not be for more (Min(Range(N), 12)) */
+    int64_t size = most < fit ? most : fit;
+    if (size <= MANY)
+        return b;
+    while (!is_prime(size))
+        size++;
+    return find_with(m, sizes, size, &fit);
 }

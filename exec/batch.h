@@ -31,9 +31,9 @@ typedef struct Batch {
 
 /* `sizes` has the first dimension of each graph input: BATCH_SIZE those that are to count samples,
  * BATCH_LEAVE those that stay as they are. All dimensions are known then. The module is as before
- * afterwards; nothing is said. */
+ * afterwards; nothing is said. `most`: the largest size that data have, 0 where it is not known. */
 enum { BATCH_LEAVE = -1, BATCH_SIZE = -2 };
-Batch *batch_find(Module *m, const int64_t *sizes);
+Batch *batch_find(Module *m, const int64_t *sizes, int64_t most);
 /* Whether the module's shapes fit together with these first dimensions (BATCH_LEAVE, or a size). */
 bool batch_fits(Module *m, const int64_t *sizes);
 

@@ -21,7 +21,7 @@ static int64_t *sizes_at(Module *m, const int64_t *sizes, int64_t size) {
 }
 
 Probe batch_probe(Module *m, const int64_t *sizes, int64_t size, Diags *quiet) {
-    Probe p = {.of = NEW_ARRAY(m->arena, Snapshot, m->n_values), .n = m->n_values};
+    Probe p = {.of = NEW_ARRAY(m->arena, Snapshot, m->n_values), .n = m->n_values, .size = size};
     p.fits = module_bind_first(m, sizes_at(m, sizes, size), quiet);
     if (!p.fits)
         return p;
@@ -38,18 +38,18 @@ int64_t axis_step(Type t, int axis) {
     return n;
 }
 
-int axis_of_samples(Type t, int64_t stride, int64_t *inner) {
+int axis_of_samples(Type t, int64_t size, int64_t stride, int64_t *inner) {
     for (int i = t.rank - 1; i >= 0; i--) {
         int64_t step = axis_step(t, i);
         *inner = step > 0 ? stride / step : 0;
-        if (step > 0 && stride % step == 0 && t.dims[i].value % (*inner * MANY) == 0 &&
+        if (step > 0 && stride % step == 0 && t.dims[i].value % (*inner * size) == 0 &&
             t.dims[i].value > 1)
             return i;
     }
     return -1;
 }
 
-int growing_axis(Type few, Type many) {
+int growing_axis(Type few, Type many, int64_t size) {
     int axis = NO_AXIS;
     if (few.kind != TYPE_TENSOR || many.kind != TYPE_TENSOR || few.rank != many.rank ||
         few.rank < 0)
@@ -58,7 +58,7 @@ int growing_axis(Type few, Type many) {
         int64_t x = few.dims[i].value, y = many.dims[i].value;
         if (x < 0 || y < 0)
             return SEVERAL;
-        if (x != y && (axis != NO_AXIS || y != x * MANY))
+        if (x != y && (axis != NO_AXIS || y != x * size))
             return SEVERAL;
         axis = x != y ? i : axis;
     }
@@ -73,30 +73,34 @@ bool snapshot_same(const Snapshot *few, const Snapshot *many) {
                       (!x->bytes || memcmp(x->data, y->data, x->bytes) == 0));
 }
 
-bool snapshot_repeats(const Snapshot *few, const Snapshot *many, int axis, size_t samples) {
+bool snapshot_repeats(const Snapshot *few, const Snapshot *many, int axis, int64_t samples) {
+    int64_t n = many->type.dims[axis].value / few->type.dims[axis].value;
     const Tensor *x = few->data, *y = many->data;
-    if (!x || !y || x->elem != y->elem || elem_bits(y->elem) % 8 || x->count * MANY != y->count)
+    if (!x || !y || x->elem != y->elem || elem_bits(y->elem) % 8 ||
+        x->count * (size_t)n != y->count)
         return false;
     size_t size = (size_t)elem_bits(y->elem) / 8;
     size_t run = (size_t)(axis_step(few->type, axis) * few->type.dims[axis].value);
     for (size_t i = 0; i < x->count; i += run)
-        for (size_t k = 0; k < samples; k++)
-            if (memcmp(y->data + (i * MANY + k * run) * size, x->data + i * size, run * size) != 0)
+        for (int64_t k = 0; k < samples; k++)
+            if (memcmp(y->data + (i * (size_t)n + (size_t)k * run) * size, x->data + i * size,
+                       run * size) != 0)
                 return false;
     return true;
 }
 
 bool snapshot_counts(const Snapshot *few, const Snapshot *many, int axis, int64_t rows) {
+    int64_t n = many->type.dims[axis].value / few->type.dims[axis].value;
     const Tensor *x = few->data, *y = many->data;
-    if (!x || !y || x->elem != y->elem || x->count * MANY != y->count)
+    if (!x || !y || x->elem != y->elem || x->count * (size_t)n != y->count)
         return false;
     size_t run = (size_t)(axis_step(few->type, axis) * few->type.dims[axis].value);
     for (size_t i = 0; i < x->count; i++) {
         int64_t row = tensor_int(x, i);
         if (row < 0 || row >= rows)
             return false;
-        for (size_t k = 0; k < MANY; k++)
-            if (tensor_int(y, (i / run * MANY + k) * run + i % run) != row + (int64_t)k * rows)
+        for (int64_t k = 0; k < n; k++)
+            if (tensor_int(y, (i / run * (size_t)n + (size_t)k) * run + i % run) != row + k * rows)
                 return false;
     }
     return true;

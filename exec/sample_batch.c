@@ -10,6 +10,7 @@ struct BatchPlan {
     int64_t *given; /* by graph input: what the data have where its first dimension is open */
     bool *first;    /* by graph input: it is */
     size_t n_first;
+    int64_t most;   /* the largest of `given` in any file */
     bool steady;    /* all files have the same */
     bool shared;    /* in each file all inputs have the same */
     bool one;       /* all are 1 */
@@ -27,6 +28,7 @@ static void add_array(BatchPlan *p, size_t input, int64_t n, int64_t *in_file) {
     p->one = p->one && n == 1;
     if (p->given[input] == BATCH_LEAVE)
         p->given[input] = n;
+    p->most = n > p->most ? n : p->most;
     *in_file = n;
 }
 
@@ -72,7 +74,7 @@ static int64_t *sizes_for(const BatchPlan *p, const Module *m, const Value *like
 }
 
 static bool try_batch(BatchPlan *p, Module *m, const Value *like) {
-    Batch *b = batch_find(m, sizes_for(p, m, like, BATCH_SIZE));
+    Batch *b = batch_find(m, sizes_for(p, m, like, BATCH_SIZE), p->most);
     if (b->kind == BATCH_APART || (b->kind == BATCH_SCALE && p->data->own_scales)) {
         p->batch = b;
         p->sizes = sizes_for(p, m, like, 1);

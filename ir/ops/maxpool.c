@@ -70,7 +70,8 @@ static bool max_indices(Binder *b, const Node *n, const OpCtx *c, const Spatial 
                      (int[]){x, y, places});
 }
 
-/* A window whose elements lie apart may fall between those of its operand, into the padding. */
+/* A window whose elements lie apart may fall between those of its operand, into the padding, and a
+ * wide padding has room for one. */
 static bool max_of_none(const OpCtx *c) {
     const WindowAttrs *a = c->attrs;
     Type x = op_type(c, 0);
@@ -79,10 +80,13 @@ static bool max_of_none(const OpCtx *c) {
         return true;
     if (!op_window(c, a, x, NULL, &w))
         return false;
-    for (int i = 0; i < w.n; i++)
-        if (w.dilation[i] > 1 && w.kernel[i] > 1 &&
-            (w.pad_begin[i] || w.pad_end[i] || x.dims[2 + i].value < 0))
+    for (int i = 0; i < w.n; i++) {
+        int64_t covers = (w.kernel[i] - 1) * w.dilation[i] + 1;
+        if (w.pad_begin[i] >= covers || w.pad_end[i] >= covers ||
+            (w.dilation[i] > 1 && w.kernel[i] > 1 &&
+             (w.pad_begin[i] || w.pad_end[i] || x.dims[2 + i].value < 0)))
             return true;
+    }
     return false;
 }
 

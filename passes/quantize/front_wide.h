@@ -15,9 +15,9 @@ typedef struct Wide {
     Map *of;               /* what stands for each quantization: who shares one shares the other */
 } Wide;
 
-/* `decided` and `set` are the caller's, who may mark `never`. */
 /* Signed where the target stores that, as C does; else unsigned, or ELEM_UNDEFINED. */
 ElemType wide_storage(const TargetPage *t);
+/* `decided` and `set` are the caller's, who may mark `never`. */
 Wide wide_new(Module *m, PassContext *c, const Uses *uses, const Quant **decided, bool *set);
 /* Adds to `set` what has to have 16 bits because of others there (operators whose operands and
  * result have one storage type), takes out what cannot have them, and fills in `instead`. */

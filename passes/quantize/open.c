@@ -166,7 +166,7 @@ static void look_at_nodes(Graph *g, void *ctx) {
         for (size_t i = 0; i < node->n_out; i++)
             if (node->out[i] && can_have_one(node->out[i]))
                 name_value(n, node->out[i]);
-            else
+            else if (node->out[i])
                 n->never = node->out[i];
         for (size_t i = 0; i < node->n_in; i++)
             if (node->in[i] && node->in[i]->kind == VALUE_CONST && edit_tilde(node->in[i]))

@@ -6,11 +6,14 @@ static bool becomes_zero(const Quant *q, size_t entry, float x) {
     return quant_of_real(q, entry, x) == quant_zp(q, entry);
 }
 
-static void tell(const PassContext *c, const Value *v, const Value *keep, float most) {
+/* `keep`: the node that can be kept float, NULL where there is none. */
+static void tell(const PassContext *c, const Value *v, const Node *keep, float most) {
+    const char *how = !keep ? ""
+                            : node_strf(keep, "; -keep=%s leaves them float",
+                                        diag_name(c->d, keep->name.n ? keep->name : keep->op));
     diag_warning(c->d, v->loc,
-                 "all of '%s' becomes 0: its numbers are %.3g at most, too small for a scale; "
-                 "-keep=%s leaves them float",
-                 diag_name(c->d, v->name), (double)most, diag_name(c->d, keep->name));
+                 "all of '%s' becomes 0: its numbers are %.3g at most, too small for a scale%s",
+                 diag_name(c->d, v->name), (double)most, how);
 }
 
 void tell_vanished_weight(const PassContext *c, const Node *n, const Value *w, const Quant *q) {
@@ -23,7 +26,7 @@ void tell_vanished_weight(const PassContext *c, const Node *n, const Value *w, c
         most = fmaxf(most, fabsf(x));
     }
     if (most > 0)
-        tell(c, w, n->out[0], most);
+        tell(c, w, n, most);
 }
 
 void tell_vanished_value(const PassContext *c, const Uses *uses, const Value *v, float min,
@@ -32,6 +35,5 @@ void tell_vanished_value(const PassContext *c, const Uses *uses, const Value *v,
     if (most == 0 || !becomes_zero(q, 0, min) || !becomes_zero(q, 0, max))
         return;
     const Use *use;
-    const Node *reader = !v->def && uses_of(uses, v, &use) ? use[0].node : NULL;
-    tell(c, v, reader ? reader->out[0] : v, most);
+    tell(c, v, v->def ? v->def : uses_of(uses, v, &use) ? use[0].node : NULL, most);
 }

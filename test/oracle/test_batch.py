@@ -400,6 +400,20 @@ def half_samples():
     return n
 
 
+def numbers_cut():
+    """From the fourteenth sample on, all take the numbers of that one."""
+    n = Net(["N", 4])
+    n.op("GatherND", "x0", pairs(n, n.op("Min", numbers(n), n.ints(13)), n.ints(2, 0, 3, 3)))
+    return n
+
+
+def mask_of_few():
+    n = Net(["N", 4])
+    few = n.op("Cast", n.op("Less", numbers(n), n.ints(13)), to=T.FLOAT)
+    n.op("Mul", "x0", few)
+    return n
+
+
 def rows_backwards():
     n = Net(["N", 4])
     back = n.op("Sub", n.op("Sub", n.size(), n.const(1, np.int64)), numbers(n))
@@ -442,7 +456,7 @@ MIXED = (softmax0, softmax_old, attention, lstm_time, reduce_mean0, reduce_mean_
          elements_of_others, half_samples)
 APART = (cnn, reshaped, reshaped_zero, torch_view, rows_of_rows, class_token, depth_to_space, resized_by_size, last_axis,
          batched_attention, lstm_in_transposes, own_rows, own_columns, own_elements, masked)
-BY_NAME = {make.__name__: make for make in MIXED + APART + (lstm_batch,)}
+BY_NAME = {make.__name__: make for make in MIXED + APART + (lstm_batch, numbers_cut, mask_of_few)}
 
 
 def feed(model, sizes=5):
@@ -497,6 +511,12 @@ class Batch(OracleCase):
             self.assertEqual(self.compare(name, size), "")
         path, _ = self.build(name)
         self.assertIn("is 1 in C", qxc(path, "-emit=c", "-o", self.scratch / "m.c").stderr)
+
+    @for_each("numbers_cut", "mask_of_few")
+    def test_of_many(self, name):
+        """What constants are for a few samples they are not for more, which the data say."""
+        self.assertEqual(self.compare(name, 5), "")
+        self.assertIn("first axis is that dimension", self.compare(name, 20))
 
     def test_behind_the_first_axis(self):
         """A dimension that is not the first is the data's, as ever."""

@@ -191,6 +191,18 @@ class Lint(OracleCase):
                               f"-mfloat-abi={floats}", "-Os", "-std=c99", *WARNINGS, "-isystem", headers, "-c", "-o",
                               "/dev/null", source)
 
+    @for_each("relu6", "cnn")
+    def test_registers_that_firmware_keeps(self, name):
+        """One of the platform (r9) and that of the frame, without optimization: what is written in instructions has room."""
+        self.need("arm-none-eabi-gcc")
+        source = self.emit(name)
+        for cpu in ("m3", "m4", "m7"):
+            for flags in (("-O0", "-ffixed-r9"), ("-O2", "-ffixed-r9", "-fno-omit-frame-pointer"),
+                          ("-O0", "-fpic", "-msingle-pic-base")):
+                with self.subTest(cpu=cpu, flags=flags):
+                    compile_c("arm-none-eabi-gcc", f"-mcpu=cortex-{cpu}", "-mthumb", "-std=c99", *flags, *WARNINGS, "-c", "-o",
+                              "/dev/null", source)
+
     def test_documented_flash(self):
         """The table of docs/c.md: text of gcc for Cortex-M, of which the code within 5 %."""
         self.need("arm-none-eabi-gcc")

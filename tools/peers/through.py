@@ -158,8 +158,8 @@ class Way:
                 found[step] = getattr(self, step)()
             except (Refused, AssertionError) as why:
                 found[step] = {"refused": str(why).replace(f"{self.folder}/", "")}
-            except Exception as why:  # onnxruntime again
-                found[step] = {"refused": f"onnxruntime does not run what was written: {str(why).splitlines()[0][:140]}"}
+            except Exception as why:  # onnxruntime, or a compiler
+                found[step] = {"refused": f"what was written does not run: {str(why).splitlines()[0][:140]}"}
         return found
 
 

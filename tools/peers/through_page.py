@@ -76,7 +76,7 @@ def refused(row):
 
 
 def wrong(row):
-    return [f"`{step}` is {cell['sqnr']:.1f} dB and {cell['steps']:.1f} steps away, where the tool's own noise is at {row['noise']:.1f} dB"
+    return [f"`{step}` is {cell['sqnr']:.1f} dB and {cell['steps']:.1f} steps away" + (f", where the tool's own noise is at {row['noise']:.1f} dB" if "noise" in row else "")
             for step, cell in row.items() if isinstance(cell, dict) and "sqnr" in cell and not right(cell, row.get("noise"))]
 
 
