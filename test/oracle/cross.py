@@ -50,9 +50,9 @@ def cortex(cpu, board, size, *flags, instruction=""):
 
 
 TARGETS = {
-    "aarch64": linux("aarch64", instruction="smlal2"),
+    "aarch64": linux("aarch64", instruction="smlsl2"),
     "aarch64-dotprod": linux("aarch64", "-march=armv8.2-a+dotprod", instruction="sdot"),
-    "aarch64-i8mm": linux("aarch64", "-march=armv8.2-a+dotprod+i8mm", instruction="sudot"),
+    "aarch64-i8mm": linux("aarch64", "-march=armv8.2-a+dotprod+i8mm", instruction="usmmla"),
     "riscv64": linux("riscv64", cpu="rv64"),
     "riscv64-v128": vectors(128),
     "riscv64-v512": vectors(512),

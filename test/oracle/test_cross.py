@@ -4,6 +4,7 @@ Each processor family has micro-kernels of its own; test_channels_last does the 
 """
 
 import functools
+import itertools
 
 import numpy as np
 import onnx
@@ -77,6 +78,26 @@ class Cross(OracleCase):
         pairs, model = Pairs(0), self.scratch / f"{target}-pairs.onnx"
         pairs.save(model)
         self.compare_all(target, model, pairs.feeds, pairs.want)
+
+    @for_each(*(t for t in TARGETS if not t.startswith("cortex")))
+    def test_ends(self, target):
+        """Activations and weights at the ends of their types, whose products are the greatest."""
+        rng, nodes, inputs, results, constants, feeds, want = np.random.default_rng(3), [], [], [], [], {}, {}
+        sizes = itertools.product((1, 2, 3, 7, 9), (4, 8, 13, 39), (np.int8, np.uint8))
+        for i, (m, k, kind) in enumerate(sizes):
+            ends = np.iinfo(kind).min, np.iinfo(kind).max
+            x, w = rng.choice(np.array(ends, kind), (m, k)), rng.choice(np.int8([-128, 127]), (k, 20))
+            x[0], w[:, 0], w[:, 1] = ends[i // 2 % 2], -128, 127
+            feeds[f"x{i}"], want[f"y{i}"] = x, x.astype(np.int32) @ w.astype(np.int32)
+            for names, name, array in ((inputs, f"x{i}", x), (results, f"y{i}", want[f"y{i}"])):
+                dtype = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+                names.append(onnx.helper.make_tensor_value_info(name, dtype, array.shape))
+            constants.append(onnx.numpy_helper.from_array(w, f"w{i}"))
+            nodes.append(onnx.helper.make_node("MatMulInteger", [f"x{i}", f"w{i}"], [f"y{i}"]))
+        model = self.scratch / f"{target}-ends.onnx"
+        onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, "ends", inputs, results, constants),
+                                         opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), model)
+        self.compare_all(target, model, feeds, want)
 
     @for_each(*(t for t in TARGETS if not t.startswith("cortex") or t == "cortex-m55"))
     def test_sums(self, target):
