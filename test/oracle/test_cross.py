@@ -84,12 +84,12 @@ class Cross(OracleCase):
         """Activations and weights at the ends of their types, whose products are the greatest."""
         rng, nodes, inputs, results, feeds, want = np.random.default_rng(3), [], [], [], {}, {}
         constants = [onnx.numpy_helper.from_array(np.float32(1), "one")]
-        sizes = itertools.product((1, 2, 3, 7, 9), (4, 8, 13, 39), (np.int8, np.uint8))
+        sizes = itertools.product((1, 2, 3, 7, 9), (4, 8, 13, 39, 1100), (np.int8, np.uint8))
         for i, (m, k, kind) in enumerate(sizes):
             ends = np.iinfo(kind).min, np.iinfo(kind).max
             x, w = rng.choice(np.array(ends, kind), (m, k)), rng.choice(np.int8([-128, 127]), (k, 20))
             x[0], w[:, 0], w[:, 1] = ends[i // 2 % 2], -128, 127
-            feeds[f"x{i}"], want[f"y{i}"] = x, x.astype(np.float32) @ w.astype(np.float32)
+            feeds[f"x{i}"], want[f"y{i}"] = x, (x.astype(np.int64) @ w.astype(np.int64)).astype(np.float32)
             for names, name, array in ((inputs, f"x{i}", x), (results, f"y{i}", want[f"y{i}"])):
                 dtype = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
                 names.append(onnx.helper.make_tensor_value_info(name, dtype, array.shape))
