@@ -8,9 +8,10 @@ static bool becomes_zero(const Quant *q, size_t entry, float x) {
 
 /* `keep`: the node that can be kept float, NULL where there is none. */
 static void tell(const PassContext *c, const Value *v, const Node *keep, float most) {
-    const char *how = !keep ? ""
-                            : node_strf(keep, "; -keep=%s leaves them float",
-                                        diag_name(c->d, keep->name.n ? keep->name : keep->op));
+    const char *how =
+        !keep ? ""
+              : node_strf(keep, "; -keep=%s leaves them float",
+                          diag_name(c->d, keep->name.n ? keep->name : keep->out[0]->name));
     diag_warning(c->d, v->loc,
                  "all of '%s' becomes 0: its numbers are %.3g at most, too small for a scale%s",
                  diag_name(c->d, v->name), (double)most, how);
