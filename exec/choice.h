@@ -12,7 +12,7 @@
 
 #include "exec/exec.h"
 
-/* Integers by which a node of the main graph, or one in its bodies, picks elements. */
+/* Integers or bools by which a node of the main graph, or one in its bodies, picks elements. */
 typedef struct PickedBy {
     const Value *value;
     const struct PickedBy *next; /* of the same node of the main graph */

@@ -58,11 +58,12 @@ typedef struct {
 } KernelField;
 
 /* How a call falls into calls of the same kernel that make one part of the result each, with the
- * same bits, from the same arguments (program/split.h). Which fields say what goes by their names.
- */
+ * same bits, from the same arguments (program/split.h, program/bands.h). Which fields say what goes
+ * by their names. Bands rely on rows that lie one behind the other. */
 typedef enum KernelSplit {
     SPLIT_NONE,
-    SPLIT_ROWS,    /* windows of [n, ih, iw, .] to [n, oh, ow, .]: n, ih, oh, kh, sh, dh, pt */
+    SPLIT_ROWS, /* windows of [n, ih, iw, .] to [n, oh, ow, .]: n, ih, oh, kh, sh, dh, pt, pb if any
+                 */
     SPLIT_PRODUCT, /* [m, k] times blocks of 16 columns to [m, n]: m, n, k */
 } KernelSplit;
 
