@@ -32,10 +32,10 @@ static void find_constants(Graph *g, void *ctx) {
     }
 }
 
-/* Whether operand `i` bounds or moves what others hold. */
-static bool is_no_data(const Node *n, size_t i) {
+/* Whether operand `i` bounds what others hold. */
+static bool is_bound(const Node *n, size_t i) {
     const QuantRule *r = n->def ? &n->def->quant : NULL;
-    return r && r->kind != QUANT_NEVER && r->kind != QUANT_MAC && !quant_rule_is_data(r, i);
+    return r && r->kind == QUANT_CLAMP && !quant_rule_is_data(r, i);
 }
 
 /* Whether operand `i` says how something is quantized or moved, or what is quantized. A Clip of
@@ -45,7 +45,8 @@ static bool is_param(const Node *n, size_t i) {
         return true;
     if (is_onnx_dequantize(n) || node_is_qonnx(n))
         return i > 0;
-    return is_no_data(n, i);
+    const QuantRule *r = n->def ? &n->def->quant : NULL;
+    return r && r->kind != QUANT_NEVER && r->kind != QUANT_MAC && !quant_rule_is_data(r, i);
 }
 
 /* ---- conversions of bounds: tools that quantize each constant round those of a Clip, too ---- */
@@ -76,7 +77,7 @@ static void find_data(Graph *g, void *ctx) {
         leave_data(p, g->out[i]);
     FOR_NODES(n, g)
     for (size_t i = 0; i < n->n_in; i++)
-        if (!p->rounded[n->id] && (is_conversion(n) || !is_no_data(n, i)))
+        if (!p->rounded[n->id] && (is_conversion(n) || !is_bound(n, i)))
             leave_data(p, n->in[i]);
 }
 
