@@ -6,8 +6,6 @@
 #include "ir/ops/op.h"
 #include "ir/ops/qop.h"
 
-enum { ROOM = 32 << 20 };
-
 /* How a value depends on the samples. */
 enum { SAME = 0, LOST = -1 }; /* not at all; not sample by sample. Above 0: the stride */
 
@@ -20,16 +18,28 @@ typedef struct Trace {
     const Node *shares; /* the first whose scale depends on all samples */
 } Trace;
 
+/* The axis of a value that grows, NO_AXIS or SEVERAL. */
+static int grows(const Trace *t, uint32_t id) {
+    return growing_axis(t->few->of[id].type, t->many->of[id].type, t->many->size);
+}
+
+/* Elements from a sample to the next along the axis that grows. */
+static int64_t step_along(const Trace *t, uint32_t id, int axis) {
+    return axis_step(t->many->of[id].type, axis) * t->few->of[id].type.dims[axis].value;
+}
+
+/* The axis of a value that holds samples, and how many of its rows each has. */
+static int samples_axis(const Trace *t, const Value *v, int64_t stride, int64_t *inner) {
+    return axis_of_samples(v->type, t->many->size, stride, inner);
+}
+
 /* What a value is whose stride would be this one: its type has to grow just there. */
 static int64_t held_to_type(const Trace *t, const Value *v, int64_t stride) {
-    int grows = growing_axis(t->few->of[v->id].type, t->many->of[v->id].type, t->many->size);
+    int axis = grows(t, v->id);
     int64_t inner;
     if (stride == SAME)
-        return grows == NO_AXIS ? SAME : LOST;
-    return stride > 0 && grows >= 0 &&
-                   axis_of_samples(t->many->of[v->id].type, t->many->size, stride, &inner) == grows
-               ? stride
-               : LOST;
+        return axis == NO_AXIS ? SAME : LOST;
+    return stride > 0 && axis >= 0 && samples_axis(t, v, stride, &inner) == axis ? stride : LOST;
 }
 
 /* ---- constants ---- */
@@ -40,17 +50,13 @@ static void trace_constant(Value *v, void *ctx) {
     if (v->id >= t->few->n || !v->data || v->kind == VALUE_NODE)
         return;
     const Snapshot *few = &t->few->of[v->id], *many = &t->many->of[v->id];
-    int axis = growing_axis(few->type, many->type, t->many->size);
+    int axis = grows(t, v->id);
     if (axis == NO_AXIS && (v->kind == VALUE_INPUT || snapshot_same(few, many)))
         t->stride[v->id] = SAME;
     else if (axis >= 0 && snapshot_repeats(few, many, axis, t->many->size))
-        t->stride[v->id] = axis_step(many->type, axis) * few->type.dims[axis].value;
+        t->stride[v->id] = step_along(t, v->id, axis);
     else
         t->stride[v->id] = LOST;
-}
-
-static int64_t state_of(const Trace *t, const Value *v) {
-    return t->stride[v->id];
 }
 
 /* ---- nodes ---- */
@@ -71,7 +77,7 @@ static bool takes_samples(Trace *t, const OpDef *op, const OpCtx *c, size_t i, s
                           Where *to) {
     const Value *v = c->in[i], *y = c->node->out[result];
     int64_t inner;
-    int from = axis_of_samples(v->type, t->many->size, t->stride[v->id], &inner);
+    int from = samples_axis(t, v, t->stride[v->id], &inner);
     int axis = from < 0 ? -1 : op_slices(op, c, i, from, result);
     if (axis < 0 || axis >= y->type.rank ||
         (to->axis >= 0 && (axis != to->axis || inner != to->inner)))
@@ -89,8 +95,7 @@ static bool takes_own_rows(const Trace *t, const OpDef *op, const OpCtx *c, size
     const Value *v = c->in[0];
     const Snapshot *few = &t->few->of[c->in[1]->id], *many = &t->many->of[c->in[1]->id];
     int64_t rows;
-    int from = axis_of_samples(v->type, t->many->size, t->stride[v->id], &rows);
-    int axis = growing_axis(few->type, many->type, t->many->size);
+    int from = samples_axis(t, v, t->stride[v->id], &rows), axis = grows(t, c->in[1]->id);
     if (from < 0 || axis < 0 || op_slices(op, c, 0, from, result) >= 0 ||
         !snapshot_counts(few, many, axis, rows))
         return false;
@@ -102,7 +107,7 @@ static bool takes_own_rows(const Trace *t, const OpDef *op, const OpCtx *c, size
 static bool takes_numbers(const Trace *t, const OpDef *op, const OpCtx *c, size_t i,
                           size_t result) {
     const Snapshot *few = &t->few->of[c->in[i]->id], *many = &t->many->of[c->in[i]->id];
-    int axis = growing_axis(few->type, many->type, t->many->size);
+    int axis = grows(t, c->in[i]->id);
     return axis >= 0 && op_slices(op, c, i, axis, result) == SLICES_OWN &&
            snapshot_repeats(few, many, axis, 1);
 }
@@ -113,11 +118,10 @@ static bool says_shape(const OpDef *op, size_t i) {
 
 /* What is put there anew for each sample: the operand is the same for all, the shape is not. */
 static int64_t spread(Trace *t, const OpDef *op, const Node *n, const Value *y) {
-    Type many = t->many->of[y->id].type;
-    int axis = growing_axis(t->few->of[y->id].type, many, t->many->size);
+    int axis = grows(t, y->id);
     if (op->quant.move.interpolates || axis < 0)
         return lose(t, n, BATCH_MIXED, "makes something of the number of samples");
-    return axis_step(many, axis) * (many.dims[axis].value / t->many->size);
+    return step_along(t, y->id, axis);
 }
 
 static bool is_apart(const OpDef *op, const OpCtx *c, size_t i, size_t result) {
@@ -129,7 +133,7 @@ static int64_t trace_result(Trace *t, const OpDef *op, const OpCtx *c, size_t re
     Where to = {.axis = -1};
     bool any = false, shaped = false, dynamic = false, own = false;
     for (size_t i = 0; i < c->n_in; i++) {
-        if (!c->in[i] || state_of(t, c->in[i]) <= 0 || is_apart(op, c, i, result) ||
+        if (!c->in[i] || t->stride[c->in[i]->id] <= 0 || is_apart(op, c, i, result) ||
             says_shape(op, i))
             continue;
         any = true;
@@ -141,7 +145,7 @@ static int64_t trace_result(Trace *t, const OpDef *op, const OpCtx *c, size_t re
             return lose(t, n, BATCH_MIXED, "mixes what stands along it");
     }
     for (size_t i = 0; i < c->n_in; i++) {
-        if (!c->in[i] || state_of(t, c->in[i]) != LOST || is_apart(op, c, i, result))
+        if (!c->in[i] || t->stride[c->in[i]->id] != LOST || is_apart(op, c, i, result))
             continue;
         shaped |= says_shape(op, i);
         if (!says_shape(op, i) && !own && !takes_numbers(t, op, c, i, result))
@@ -160,7 +164,7 @@ static int64_t trace_result(Trace *t, const OpDef *op, const OpCtx *c, size_t re
 static bool covers(const Trace *t, const OpCtx *c) {
     for (size_t i = 0; i < c->node->n_in; i++) {
         const Value *v = c->node->in[i];
-        bool seen = !v || state_of(t, v) == SAME;
+        bool seen = !v || t->stride[v->id] == SAME;
         for (size_t k = 0; k < c->n_in && !seen; k++)
             seen = c->in[k] == v;
         if (!seen)
@@ -183,7 +187,7 @@ static void set_results(Trace *t, const Node *n, int64_t stride) {
 static bool reads_same(const Trace *t, const Node *n) {
     bool same = true;
     for (size_t i = 0; i < n->n_in; i++)
-        same = same && (!n->in[i] || state_of(t, n->in[i]) == SAME);
+        same = same && (!n->in[i] || t->stride[n->in[i]->id] == SAME);
     return same;
 }
 
@@ -226,7 +230,7 @@ static bool body_reads_same(const Trace *t, const Graph *g) {
                 same = same && body_reads_same(t, n->attrs[i].v.g[k]);
     }
     for (size_t i = 0; i < g->n_out; i++)
-        same = same && state_of(t, g->out[i]) == SAME;
+        same = same && t->stride[g->out[i]->id] == SAME;
     return same;
 }
 
@@ -252,7 +256,7 @@ static void trace_branches(Trace *t, const Node *n) {
             trace_graph(t, g);
             for (size_t r = 0; r < n->n_out && r < g->n_out; r++)
                 if (n->out[r])
-                    join_branch(t, n, n->out[r], state_of(t, g->out[r]), first);
+                    join_branch(t, n, n->out[r], t->stride[g->out[r]->id], first);
             first = false;
         }
 }
@@ -280,7 +284,7 @@ static bool trace_graph(Trace *t, const Graph *g) {
             trace_plain(t, n);
     }
     for (size_t i = 0; i < g->n_out; i++)
-        apart = apart && state_of(t, g->out[i]) != LOST;
+        apart = apart && t->stride[g->out[i]->id] != LOST;
     return apart;
 }
 
@@ -290,9 +294,10 @@ static void trace_inputs(Trace *t) {
     const Graph *g = t->m->graph;
     for (size_t i = 0; i < g->n_in; i++) {
         const Value *v = g->in[i];
-        Type many = t->many->of[v->id].type;
-        int axis = growing_axis(t->few->of[v->id].type, many, t->many->size);
-        t->stride[v->id] = axis == SEVERAL ? LOST : axis == NO_AXIS ? SAME : axis_step(many, axis);
+        int axis = grows(t, v->id);
+        t->stride[v->id] = axis == SEVERAL   ? LOST
+                           : axis == NO_AXIS ? SAME
+                                             : step_along(t, v->id, axis);
     }
 }
 
@@ -309,74 +314,58 @@ static void trace_module(Trace *t) {
         t->batch->axis = NEW_ARRAY(t->m->arena, int, n);
         for (uint32_t i = 0; i < n; i++)
             if (t->stride[i] > 0)
-                t->batch->axis[i] =
-                    growing_axis(t->few->of[i].type, t->many->of[i].type, t->many->size);
+                t->batch->axis[i] = grows(t, i);
     } else if (!t->batch->node)
         *t->batch =
             (Batch){.kind = BATCH_MIXED, .why = "an output depends on the number of samples"};
 }
 
+/* The module at one size; it is as before afterwards. */
+static Probe probe_alone(Module *m, const int64_t *sizes, int64_t size, Diags *quiet) {
+    FixedShapes *saved = shapes_save(m);
+    Probe p = batch_probe(m, sizes, size, quiet);
+    shapes_undo(m, saved);
+    return p;
+}
+
 bool batch_fits(Module *m, const int64_t *sizes) {
     Diags *quiet = diags_new(m->arena, NULL, false);
-    FixedShapes *saved = shapes_save(m);
-    bool fits = batch_probe(m, sizes, FEW, quiet).fits;
-    shapes_undo(m, saved);
-    return fits && module_refine_early(m, quiet);
+    return probe_alone(m, sizes, FEW, quiet).fits && module_refine_early(m, quiet);
 }
 
-/* How many samples fit in ROOM bytes of the constants that depend on their number, 0 where none do.
- */
-static void fit_constants(const Trace *t, int64_t *fit) {
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < t->many->n; i++) {
-        const Snapshot *few = &t->few->of[i], *many = &t->many->of[i];
-        bytes += many->data && !snapshot_same(few, many) ? many->data->bytes : 0;
-    }
-    *fit = bytes ? (int64_t)(ROOM / bytes) * t->many->size : 0;
-}
-
-/* With so many samples; `fit`: what fit_constants says. */
-static Batch *find_with(Module *m, const int64_t *sizes, int64_t size, int64_t *fit) {
-    Batch *b = NEW(m->arena, Batch);
-    *b = (Batch){.kind = BATCH_MIXED};
+/* What so many samples say beside `few`; `room`: probe_room. */
+static void find_with(Module *m, const int64_t *sizes, int64_t size, const Probe *few, Batch *b,
+                      int64_t *room) {
     Diags *quiet = diags_new(m->arena, NULL, false);
     FixedShapes *saved = shapes_save(m);
-    Probe few = batch_probe(m, sizes, FEW, quiet);
-    shapes_undo(m, saved);
-    saved = shapes_save(m);
     Probe many = batch_probe(m, sizes, size, quiet);
-    *fit = 0;
-    if (few.fits && many.fits) {
-        Trace t = {m, &few, &many, quiet, NEW_ARRAY(m->arena, int64_t, m->n_values), b, NULL};
+    *room = 0;
+    *b = (Batch){.kind = BATCH_MIXED};
+    if (few->fits && many.fits) {
+        Trace t = {m, few, &many, quiet, NEW_ARRAY(m->arena, int64_t, m->n_values), b, NULL};
         trace_module(&t);
-        fit_constants(&t, fit);
+        *room = probe_room(few, &many);
     } else {
-        *b = (Batch){.kind = few.fits ? BATCH_ONE : BATCH_MIXED,
-                     .why = few.fits ? "the model does not fit together at other sizes than 1"
-                                     : "the model does not fit together at size 1"};
+        b->kind = few->fits ? BATCH_ONE : BATCH_MIXED;
+        b->why = few->fits ? "the model does not fit together at other sizes than 1"
+                           : "the model does not fit together at size 1";
     }
     shapes_undo(m, saved);
     module_refine_early(m, quiet);
-    return b;
 }
 
-static bool is_prime(int64_t n) {
-    for (int64_t i = 2; i * i <= n; i++)
-        if (n % i == 0)
-            return false;
-    return true;
-}
-
+/* What constants are for a few samples they may not be for more (Min(Range(N), 12)); a size that
+ * the model does not take says nothing of the others. */
 Batch *batch_find(Module *m, const int64_t *sizes, int64_t most) {
-    int64_t fit;
-    Batch *b = find_with(m, sizes, MANY, &fit);
-    if (b->kind != BATCH_APART && b->kind != BATCH_SCALE)
+    Batch *b = NEW(m->arena, Batch), more;
+    Probe few = probe_alone(m, sizes, FEW, diags_new(m->arena, NULL, false));
+    int64_t room, size;
+    find_with(m, sizes, MANY, &few, b, &room);
+    size = most < room ? most : room;
+    if ((b->kind != BATCH_APART && b->kind != BATCH_SCALE) || size <= MANY)
         return b;
-    /* what constants are for a few samples they may not be for more (Min(Range(N), 12)) */
-    int64_t size = most < fit ? most : fit;
-    if (size <= MANY)
-        return b;
-    while (!is_prime(size))
-        size++;
-    return find_with(m, sizes, size, &fit);
+    find_with(m, sizes, probe_size(size), &few, &more, &room);
+    if (more.kind != BATCH_ONE)
+        *b = more;
+    return b;
 }

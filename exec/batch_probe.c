@@ -5,7 +5,7 @@
 #include "exec/specialise.h"
 #include "ir/ops/op.h"
 
-enum { MOST_BYTES = 64 << 20 }; /* of constants that are folded */
+enum { MOST_BYTES = 64 << 20, ROOM = MOST_BYTES / 2 }; /* of constants that are folded */
 
 static void take_snapshot(Value *v, void *ctx) {
     Probe *p = ctx;
@@ -104,4 +104,24 @@ bool snapshot_counts(const Snapshot *few, const Snapshot *many, int axis, int64_
                 return false;
     }
     return true;
+}
+
+int64_t probe_room(const Probe *few, const Probe *many) {
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < many->n; i++)
+        if (many->of[i].data && !snapshot_same(&few->of[i], &many->of[i]))
+            bytes += many->of[i].data->bytes;
+    return bytes ? (int64_t)(ROOM / bytes) * many->size : 0;
+}
+
+int64_t probe_size(int64_t least) {
+    int64_t factor = 2;
+    while (factor * factor <= least)
+        if (least % factor)
+            factor++;
+        else {
+            least++;
+            factor = 2;
+        }
+    return least;
 }

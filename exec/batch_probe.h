@@ -41,5 +41,9 @@ bool snapshot_repeats(const Snapshot *few, const Snapshot *many, int axis, int64
 /* and whether the indices of each are those of the one, moved on by as many rows as are its own,
  * which these never leave. */
 bool snapshot_counts(const Snapshot *few, const Snapshot *many, int axis, int64_t rows);
+/* How many samples constants that depend on their number have room for, 0 where there are none. */
+int64_t probe_room(const Probe *few, const Probe *many);
+/* The first prime from `least`, 2 or more, on. */
+int64_t probe_size(int64_t least);
 
 #endif

@@ -414,6 +414,14 @@ def mask_of_few():
     return n
 
 
+def rows_of_table():
+    """Of a table that has the same numbers for twenty samples, and none for more."""
+    n = Net(["N", 4])
+    first = n.op("Slice", n.const(np.full((20, 4), 0.5)), n.ints(0), n.op("Unsqueeze", n.size(), n.ints(0)), n.ints(0))
+    n.op("Add", "x0", first)
+    return n
+
+
 def rows_backwards():
     n = Net(["N", 4])
     back = n.op("Sub", n.op("Sub", n.size(), n.const(1, np.int64)), numbers(n))
@@ -456,7 +464,7 @@ MIXED = (softmax0, softmax_old, attention, lstm_time, reduce_mean0, reduce_mean_
          elements_of_others, half_samples)
 APART = (cnn, reshaped, reshaped_zero, torch_view, rows_of_rows, class_token, depth_to_space, resized_by_size, last_axis,
          batched_attention, lstm_in_transposes, own_rows, own_columns, own_elements, masked)
-BY_NAME = {make.__name__: make for make in MIXED + APART + (lstm_batch, numbers_cut, mask_of_few)}
+BY_NAME = {make.__name__: make for make in MIXED + APART + (lstm_batch, numbers_cut, mask_of_few, rows_of_table)}
 
 
 def feed(model, sizes=5):
@@ -517,6 +525,10 @@ class Batch(OracleCase):
         """What constants are for a few samples they are not for more, which the data say."""
         self.assertEqual(self.compare(name, 5), "")
         self.assertIn("first axis is that dimension", self.compare(name, 20))
+
+    def test_as_many_as_there_are(self):
+        """The next prime is more than the model takes."""
+        self.assertEqual(self.compare("rows_of_table", 20), "")
 
     def test_behind_the_first_axis(self):
         """A dimension that is not the first is the data's, as ever."""
