@@ -1,8 +1,8 @@
 #include <stdlib.h>
 
 #include "compiler/max_arena.h"
-#include "program/bands.h"
 #include "exec/bounded.h"
+#include "program/bands.h"
 
 /* ---- where most is alive ---- */
 

@@ -45,8 +45,10 @@ typedef struct BandsTotal {
 } BandsTotal;
 BandsTotal program_bands(const Program *p);
 
-/* A call in bands has the same params in most of them: how many are different, and which of these,
- * in order of the bands, a part has. */
+/* A call in bands has the same params in most of them: whether two parts have, or both do nothing;
+ */
+bool bands_same_params(const Call *c, size_t x, size_t y);
+/* how many are different, and which of these, in order of the bands, a part has. */
 size_t bands_params(const Call *c);
 size_t bands_params_of(const Call *c, size_t part);
 /* How many params emitted C holds for the call. */

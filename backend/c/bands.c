@@ -7,11 +7,6 @@
 
 /* ---- which bands a loop can hold ---- */
 
-static bool same_params(const Call *c, size_t x, size_t y) {
-    bool has = c->parts[x].params, other = c->parts[y].params;
-    return has == other && (!has || bands_params_of(c, x) == bands_params_of(c, y));
-}
-
 /* From one band to the next; modulo 2^64 where it goes back. */
 static size_t step_of(const Call *c, size_t band, int arg) {
     return c->parts[band + 1].at[arg] - c->parts[band].at[arg];
@@ -19,7 +14,7 @@ static size_t step_of(const Call *c, size_t band, int arg) {
 
 /* Whether band `band + 1` of the call lies as far behind `band` as `first + 1` behind `first`. */
 static bool goes_on(const Call *c, size_t first, size_t band) {
-    if (!same_params(c, first, band + 1))
+    if (!bands_same_params(c, first, band + 1))
         return false;
     for (int i = 0; i < c->n_args; i++)
         if (step_of(c, band, i) != step_of(c, first, i) || step_of(c, first, i) > SIZE_MAX / 2)
