@@ -14,7 +14,7 @@ from test_threads import Picture
 
 FORMS = {"float": ("-keep=*",), "int8": (), "uint8": ("-activations=uint8",), "int4": ("-weights=int4 sym",),
          "single": ("-requant=single",), "int16": ("-activations=int16",)}
-SANITIZED = ("-O1", "-g", "-ffp-contract=off", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZED = ("-O0", "-g", "-ffp-contract=off", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 NATIVE = {"native": ("gcc", "-march=native", *SANITIZED)}
 BUILDS = {**NATIVE, "plain": ("gcc", *SANITIZED), "AVX2": ("gcc", "-mavx2", *SANITIZED),
           "portable": ("gcc", "-U__SSE2__", *SANITIZED), "clang": ("clang-19", "-O2", "-ffp-contract=off"),

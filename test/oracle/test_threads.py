@@ -130,8 +130,8 @@ int main(void) {
 """
 BUILDS = {
     "gcc": ("gcc", "-O2", ""), "native": ("gcc", "-O3 -march=native", ""), "openmp": ("gcc", "-O2 -mavx2 -fopenmp", ""),
-    "backwards": ("gcc", "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover", BACKWARDS),
-    "races": ("gcc", "-O1 -g -march=native -fsanitize=thread -pthread", HOOK), "clang": ("clang-19", "-O2", BACKWARDS)}
+    "backwards": ("gcc", "-O0 -g -fsanitize=address,undefined -fno-sanitize-recover", BACKWARDS),
+    "races": ("gcc", "-O0 -g -march=native -fsanitize=thread -pthread", HOOK), "clang": ("clang-19", "-O2", BACKWARDS)}
 
 
 class Threads(OracleCase):
