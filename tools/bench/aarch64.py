@@ -36,7 +36,7 @@ CPU variant\t: 0x0
 CPU part\t: {part}
 CPU revision\t: 0
 """
-LEVEL = "-O3"  # as the C for x86-64, and the wheels
+PLAIN = "-std=gnu99", "-O3"  # plain gcc, which fuses products and sums of floats
 NINE = ("kws", "ic", "vww", "ad", "digits", "squeezenet", "shufflenet", "mobilenet_v2", "resnet50")
 TRAINED = ("cnn", "relu6", "unet", "lstm", "vit", "charlm")
 
@@ -158,7 +158,7 @@ def arm64_rows(folder, models):
             describe(*about)
             theirs = others(models, cpu, folder)
         for i, model in enumerate(models):
-            ours = Counted(model.source, target, LEVEL).one_run(model.arrays)
+            ours = Counted(model.source, target, *PLAIN).one_run(model.arrays)
             times = [theirs.get((i, runtime)) for runtime in ("onnxruntime", "LiteRT")]
             rows[i].append(f"{ours / 1e6:,.2f}: " + ", ".join(f"{t / ours:.2f}" if t else "–" for t in times))
             print("aarch64", target, *rows[i], file=sys.stderr)
