@@ -25,6 +25,8 @@ typedef struct QuantBuild {
 
 QuantBuild quant_build_new(Module *m, PassContext *c, const char *pass);
 
+/* ---- what a node is (quant_forms.c) ---- */
+
 /* Our forms: one operand. The first two of any grid, the others of integers. */
 bool is_typed_quantize(const Node *n);
 bool is_typed_dequantize(const Node *n);
@@ -32,6 +34,9 @@ bool is_own_quantize(const Node *n);
 bool is_own_dequantize(const Node *n);
 bool is_requantize(const Node *n);
 bool is_reinterpret(const Node *n);
+/* A QuantizeLinear to a small floating-point type with saturate=0: numbers beyond the largest
+ * become infinity or NaN, which the type does not say. */
+bool leaves_range(const Node *n);
 /* Other operators that raise-quant turns into types: MatMulInteger, MatMulNBits. */
 bool is_integer_product(const Node *n);
 bool is_channels_last(const Node *n); /* of com.microsoft: raise_channels_last.c */
@@ -56,6 +61,8 @@ bool keeps_integers(const Node *n);
 /* The only data operand a node was given, or -1. */
 int rule_single_data(const Node *n);
 
+/* ---- a quantization in ONNX (quant_params.c) ---- */
+
 /* The element type that ONNX has for these integers: a byte for our 1-bit types; for 2 and 4 bits
  * too where the opset is older than they are. */
 ElemType onnx_storage(const QuantBuild *b, ElemType e);
@@ -70,19 +77,28 @@ Type real_type(Type t);
 /* Plain integers; `keep` records what they mean (`int8 ~ !q`). */
 Type integer_type(Type t, const Quant *q, bool keep);
 
-/* "T" of onnxruntime's names T_quantized, T_QuantizeLinear_Output, ... */
-Str base_name(Str name);
-Str derived_name(QuantBuild *b, Str base, const char *suffix); /* base_suffix, made unique */
-
 /* Bytes that are equal only where the quantizations are; a key for maps. */
 Str quant_key(Arena *a, const Quant *q);
 /* Constants for the scale and zero point of a tensor of type `t` (blocks follow its shape). */
 QuantParams quant_constants(QuantBuild *b, const Quant *q, Type t, Str base);
+/* Turns `n` into ONNX's form: operands scale and zero point, axis and block_size. */
+void state_params(QuantBuild *b, Node *n, const Quant *q, Type t, Str base);
+/* Turns `n` into our form: one operand, no attributes but saturate=0. */
+void drop_params(Node *n, Diags *d);
+
+/* ---- names and constants (quant_build.c) ---- */
+
+/* "T" of onnxruntime's names T_quantized, T_QuantizeLinear_Output, ... */
+Str base_name(Str name);
+Str derived_name(QuantBuild *b, Str base, const char *suffix); /* base_suffix, made unique */
+
 /* A constant of the main graph; the bytes are copied. */
 Value *build_const(QuantBuild *b, Str base, const char *suffix, ElemType e, int rank,
                    const int64_t *dims, const void *bytes);
 /* An integer constant (any width) of rank 0. */
 Value *build_int(QuantBuild *b, Str base, const char *suffix, ElemType e, int64_t v);
+/* Writes number `i` of floating-point data of the type `e`, the nearest that it has. */
+void store_float(ElemType e, uint8_t *data, size_t i, float v);
 /* Floating-point numbers in the type `e`. */
 Value *build_floats(QuantBuild *b, Str base, const char *suffix, ElemType e, int rank,
                     const int64_t *dims, const float *v);
@@ -91,10 +107,7 @@ Tensor *floats_as(Arena *a, const Tensor *t, ElemType e);
 /* One float of rank 0. */
 Value *build_float(QuantBuild *b, Str base, const char *suffix, float v);
 
-/* A QuantizeLinear to a small floating-point type with saturate=0: numbers beyond the largest
- * become infinity or NaN, which the type does not say. */
-bool leaves_range(const Node *n);
-/* ---- new nodes of one result ---- */
+/* ---- new nodes of one result (quant_build.c) ---- */
 
 #define OPERANDS(...)                                                                              \
     (Value *const[]){__VA_ARGS__}, sizeof((Value *const[]){__VA_ARGS__}) / sizeof(Value *)
@@ -118,15 +131,12 @@ Value *build_step(QuantBuild *b, Node *at, const char *op, Value *const *in, siz
 /* `to` makes the first result of `n`, in its place. */
 void build_in_place(QuantBuild *b, Node *n, Node *to);
 
-/* Turns `n` into ONNX's form: operands scale and zero point, axis and block_size. */
-void state_params(QuantBuild *b, Node *n, const Quant *q, Type t, Str base);
-/* Turns `n` into our form: one operand, no attributes but saturate=0. */
-void drop_params(Node *n, Diags *d);
-
 /* Places `n` behind the value's definition; of inputs and constants, before `user`. */
 void place_behind(Value *v, Node *n, Node *user);
 /* Before the node of `g` that holds `user`, however deep. */
 void place_before_user(Graph *g, Node *n, Node *user);
+
+/* ---- !name lines (quants_in_use.c) ---- */
 
 /* Quantizations that values and rules of the module have, as keys. */
 Map *quants_in_use(Module *m);
