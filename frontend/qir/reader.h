@@ -387,7 +387,7 @@ void read_module_extra(Reader *r, Val v);
 void read_blob(Reader *r, Token name, Token path, const Span *fields);
 void read_top_graph(Reader *r, Graph *g);
 
-/* ---- the scheme (read_scheme.c) ---- */
+/* ---- the scheme (read_scheme.c, read_setting.c) ---- */
 
 void open_scheme(Reader *r, Token word);
 void read_rule(Reader *r, Span words);
