@@ -238,7 +238,8 @@ Str with_sigil(const Reader *r, char sigil, Str name);
 Reader *reader_new(Arena *a, Diags *d, const char *name, Str text, const QirReadOptions *options);
 /* Makes it ready to read `text`, with a new module: only stacks, source and options stay. */
 void reader_reset(Reader *r, Str text);
-/* Reads all of r->text. `parser` is memory of qir_parser_size(), for use again and again. */
+/* Reads all of r->text (parse.c). `parser` is memory of qir_parser_size(), for use again and again.
+ */
 void parse_with(Reader *r, void *parser);
 
 /* Only the syntax: what the text means, and the files it names, are no matter. */
