@@ -175,7 +175,8 @@ typedef struct Grid {
 Grid bind_grid(Binder *b, const Quant *q, Type t, bool wide, int *scale, int *zp);
 
 /* Where no integer kernel fits (weights in blocks, sums of more than two): a float version of an
- * operand, and a result quantized from floats (quantize.c). -1 and false after saying why not. */
+ * operand, and a result quantized from floats (quantize_bind.c). -1 and false after saying why not.
+ */
 int bind_dequantized(Binder *b, const Node *n, const Value *v);
 bool bind_quantized(Binder *b, const Node *n, int from, const Value *y);
 
