@@ -1,5 +1,5 @@
-/* What the ways to run Resize share. Everything made belongs to the program; what cannot run is
- * reported through bind_unsupported, as false. */
+/* What the files of Resize and Upsample share. Everything made belongs to the program; what cannot
+ * run is reported through bind_unsupported, as false. */
 #ifndef QXC_IR_OPS_RESIZE_H
 #define QXC_IR_OPS_RESIZE_H
 
@@ -17,6 +17,19 @@ typedef struct Extent {
     int64_t in, out;
     float scale, start, end;
 } Extent;
+
+enum { RESIZE_X, RESIZE_ROI, RESIZE_SCALES, RESIZE_SIZES }; /* operands, from opset 11 on */
+
+/* The length of an axis of length `in` after scaling; onnxruntime multiplies in float. False after
+ * a diagnostic, as is resize_extents. */
+bool resize_scale(const OpCtx *c, float scale, Extent *e);
+/* Each axis before and after; `known` is false where that is computed at run time. */
+bool resize_extents(const OpCtx *c, Extent *e, bool *known);
+
+/* Opset 10's form of Resize becomes that of 11; `shrinks`: it makes axes shorter. */
+void resize_to_eleven(Node *n, bool shrinks, UniqueNames *names);
+/* OpDef.upgrade */
+bool resize_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d);
 
 /* The place in the operand of result `i` of an axis, in float as onnxruntime computes it. */
 float resize_origin(Str how, Extent e, int64_t i);
