@@ -61,8 +61,7 @@ static bool bind_arg(Binder *b, const Node *n, const OpCtx *c, bool least) {
                           .last = a->select_last_index != 0};
     if (p.n == 0)
         return bind_unsupported(b, n, "the axis is empty");
-    return bind_call(b, n, bind_kernel(b, "argmax", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "argmax", 1, &e), &p, sizeof p);
 }
 
 static bool argmax_bind(Binder *b, const Node *n, const OpCtx *c) {

@@ -55,8 +55,7 @@ static bool average_volume_quant(Binder *b, const Node *n, const Spatial *s, con
                                RESULT_PARAMS(y)};
     requant_pool(quant_scale(x, 0), quant_scale(y, 0), elem_bits(e), (int64_t)p.kd * p.kh * p.kw,
                  &p.m, &p.shift);
-    return bind_call(b, n, bind_kernel(b, "avgpool3d_q", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "avgpool3d_q", 1, &e), &p, sizeof p);
 }
 
 static bool average_volume(Binder *b, const Node *n, const Spatial *s, const WindowAxis *d,

@@ -228,6 +228,11 @@ bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spa
     return true;
 }
 
+bool bind_first(Binder *b, const Node *n, const char *kernel, const void *params, size_t size) {
+    return bind_call(b, n, kernel, params, size, 2,
+                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+}
+
 bool bind_copy_rows(Binder *b, const Node *n, int x, int y, ElemType e, int32_t rows, int32_t row,
                     int32_t step, int64_t offset) {
     qk_copy_nd_params p = {

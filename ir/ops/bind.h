@@ -112,6 +112,9 @@ WindowAxis window_axis(const Window *w, int i, Type x, Type y);
 bool bind_copy_rows(Binder *b, const Node *n, int x, int y, ElemType e, int32_t rows, int32_t row,
                     int32_t step, int64_t offset);
 
+/* The call of a kernel that takes the node's first operand and makes its first result. */
+bool bind_first(Binder *b, const Node *n, const char *kernel, const void *params, size_t size);
+
 /* The node's result is quantize(f(dequantize(x))) of its first operand, by table. */
 typedef float UnaryFn(float x, const void *ctx);
 bool bind_table(Binder *b, const Node *n, UnaryFn *f, const void *ctx);

@@ -24,8 +24,7 @@ static bool not_bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
     ElemType e = bind_elem(n->out[0]);
     qk_unary_params p = {.n = bind_count(n->in[0])};
-    return bind_call(b, n, bind_kernel(b, "unary_not", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "unary_not", 1, &e), &p, sizeof p);
 }
 
 const OpDef op_BitwiseNot = {.domain = "",

@@ -64,8 +64,7 @@ static int32_t to_int(double v) {
 static bool bind_plain_int(Binder *b, const Node *n, double lo, double hi) {
     ElemType e = n->in[X]->type.elem;
     qk_clamp_params p = {.n = bind_count(n->in[X]), .lo = to_int(lo), .hi = to_int(hi)};
-    return bind_call(b, n, bind_kernel(b, "clamp", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[X]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "clamp", 1, &e), &p, sizeof p);
 }
 
 static bool bind_bounds(Binder *b, const Node *n, double lo, double hi) {

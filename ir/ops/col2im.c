@@ -126,8 +126,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         p.dilation[i] = a->dilations.v ? (int32_t)a->dilations.v[i] : 1;
         p.pad[i] = a->pads.v ? (int32_t)a->pads.v[i] : 0;
     }
-    return bind_call(b, n, bind_kernel(b, "col2im", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[X]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "col2im", 1, &e), &p, sizeof p);
 }
 
 const OpDef op_Col2Im = {

@@ -30,8 +30,7 @@ static bool cumulate(Binder *b, const Node *n, const OpCtx *c, bool product) {
                             .exclusive = a->exclusive != 0,
                             .reverse = a->reverse != 0,
                             .product = product};
-    return bind_call(b, n, bind_kernel(b, "cumulate", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[X]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "cumulate", 1, &e), &p, sizeof p);
 }
 
 static bool sum_bind(Binder *b, const Node *n, const OpCtx *c) {

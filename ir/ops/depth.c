@@ -85,8 +85,7 @@ static bool bind_six(Binder *b, const Node *n, const int32_t dims[6], const int 
         step *= p.dim[i];
     }
     ElemType e = bind_elem(n->in[0]);
-    return bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p);
 }
 
 static bool depth_bind(Binder *b, const Node *n, const OpCtx *c) {

@@ -66,8 +66,7 @@ static bool expand_bind(Binder *b, const Node *n, const OpCtx *c) {
     memcpy(p.ss, s.as, sizeof p.ss);
     memcpy(p.ds, s.bs, sizeof p.ds);
     ElemType e = bind_elem(n->in[0]);
-    return bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p);
 }
 
 static bool expand_bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {

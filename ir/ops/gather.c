@@ -80,8 +80,7 @@ static bool gather_bind(Binder *b, const Node *n, const OpCtx *c) {
                                .ds = {(int32_t)t->count * inner, 1},
                                .src_offset = at * inner,
                                .dst_offset = (int64_t)k * inner};
-        if (!bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2,
-                       (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])}))
+        if (!bind_first(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p))
             return false;
     }
     return true;

@@ -20,9 +20,7 @@ static bool infer(OpCtx *c) {
 
 static bool call(Binder *b, const Node *n, qk_isinf_f32_params p) {
     p.n = bind_count(n->in[0]);
-    return bind_floats_only(b, n) &&
-           bind_call(b, n, "qk_isinf_f32", &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    return bind_floats_only(b, n) && bind_first(b, n, "qk_isinf_f32", &p, sizeof p);
 }
 
 static bool isinf_bind(Binder *b, const Node *n, const OpCtx *c) {

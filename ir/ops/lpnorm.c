@@ -42,8 +42,7 @@ static bool bind_quant(Binder *b, const Node *n, const qk_lpnorm_f32_params *r) 
                             .xz = quant_zero(x),
                             RESULT_PARAMS(y)};
     inverse_scale(quant_scale(y, 0), elem_bits(types[0]), r->n, r->p, &p);
-    return bind_call(b, n, bind_kernel(b, "lpnorm_q", 2, types), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "lpnorm_q", 2, types), &p, sizeof p);
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -58,9 +57,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                               .p = (int32_t)a->p};
     if (bind_any_quant(n))
         return bind_quant(b, n, &p);
-    return bind_floats_only(b, n) &&
-           bind_call(b, n, "qk_lpnorm_f32", &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    return bind_floats_only(b, n) && bind_first(b, n, "qk_lpnorm_f32", &p, sizeof p);
 }
 
 static int slices(const OpCtx *c, size_t i, int axis, size_t result) {

@@ -43,16 +43,13 @@ static bool bind_integers(Binder *b, const Node *n, const qk_lppool_f32_params *
     memcpy(&p, of, sizeof *of);
     double ratio = (double)quant_scale(x, 0) / (double)quant_scale(y, 0);
     requant_real(p.p == 2 ? ratio * ratio : ratio, &p.m, &p.shift);
-    return bind_call(b, n, bind_kernel(b, "lppool_q", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "lppool_q", 1, &e), &p, sizeof p);
 }
 
 static bool bind_windows(Binder *b, const Node *n, const qk_lppool_f32_params *p) {
     if (bind_any_quant(n))
         return bind_integers(b, n, p);
-    return bind_floats_only(b, n) &&
-           bind_call(b, n, "qk_lppool_f32", p, sizeof *p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    return bind_floats_only(b, n) && bind_first(b, n, "qk_lppool_f32", p, sizeof *p);
 }
 
 /* Fewer dimensions than three are the last ones. */

@@ -136,9 +136,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                            .bias = a->bias};
     if (bind_any_quant(n))
         return bind_integers(b, n, c, &p);
-    if (!bind_floats_only(b, n) ||
-        !bind_call(b, n, "qk_lrn_f32", &p, sizeof p, 2,
-                   (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])}))
+    if (!bind_floats_only(b, n) || !bind_first(b, n, "qk_lrn_f32", &p, sizeof p))
         return false;
     lay_over(b, &p, bind_real(b), bind_real(b));
     return true;

@@ -82,8 +82,7 @@ Spatial pool_global_spatial(const Node *n) {
 
 bool pool_call_planes(Binder *b, const Node *n, const Spatial *s, const char *kernel,
                       const void *params, size_t size, ElemType e) {
-    if (!bind_call(b, n, kernel, params, size, 2,
-                   (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])}))
+    if (!bind_first(b, n, kernel, params, size))
         return false;
     bind_over(b, 0, lead_planes(s, e, e, 0));
     return true;

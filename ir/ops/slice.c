@@ -193,8 +193,7 @@ static bool slice_bind(Binder *b, const Node *n, const OpCtx *c) {
         to *= cuts[i].count;
     }
     ElemType e = bind_elem(n->in[DATA]);
-    return bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p);
 }
 
 const OpDef op_Slice = {

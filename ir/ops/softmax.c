@@ -247,9 +247,7 @@ static bool rows(const OpCtx *c, qk_softmax_f32_params *p) {
 /* The others take the same as Softmax. */
 static bool bind_kind(Binder *b, const Node *n, const OpCtx *c, const char *kernel) {
     qk_softmax_f32_params p;
-    return rows(c, &p) && bind_floats_only(b, n) &&
-           bind_call(b, n, kernel, &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    return rows(c, &p) && bind_floats_only(b, n) && bind_first(b, n, kernel, &p, sizeof p);
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -293,8 +291,7 @@ static bool hard_bind_quant(Binder *b, const Node *n, const OpCtx *c) {
                            .inner = r.inner,
                            .on = (int32_t)quant_of_real(y, 0, 1),
                            .off = quant_zero(y)};
-    return bind_call(b, n, bind_kernel(b, "hardmax", 2, types), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "hardmax", 2, types), &p, sizeof p);
 }
 
 static bool hard_bind(Binder *b, const Node *n, const OpCtx *c) {

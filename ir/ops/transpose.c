@@ -94,8 +94,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         bind_moved(b, n->out[0], n->in[0], to_front))
         return true;
     ElemType e = bind_elem(n->in[0]);
-    return bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p);
 }
 
 const OpDef op_Transpose = {

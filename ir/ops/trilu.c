@@ -31,8 +31,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                          .columns = (int32_t)x.dims[x.rank - 1].value,
                          .upper = a->upper != 0,
                          .k = k ? tensor_int(k, 0) : 0};
-    return bind_call(b, n, bind_kernel(b, "trilu", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[X]), bind_value(b, n->out[0])});
+    return bind_first(b, n, bind_kernel(b, "trilu", 1, &e), &p, sizeof p);
 }
 
 static int slices(const OpCtx *c, size_t i, int axis, size_t result) {

@@ -9,8 +9,7 @@ static bool bind(Binder *b, const Node *n, const char *op) {
     ElemType e = bind_elem(n->in[0]);
     Str name = arena_strf(binder_arena(b), "unary_%s", op);
     if (elem_is_int(e) && !bind_any_quant(n))
-        return bind_call(b, n, bind_kernel(b, name.s, 1, &e), &p, sizeof p, 2,
-                         (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+        return bind_first(b, n, bind_kernel(b, name.s, 1, &e), &p, sizeof p);
     name = arena_strf(binder_arena(b), "qk_unary_%s_f32", op);
     return bind_unary(b, n, name.s, &p, sizeof p);
 }
