@@ -1,9 +1,7 @@
 /* ReduceMean, ReduceSum, ReduceProd, ReduceMax, ReduceMin, ReduceL1, ReduceL2, ReduceSumSquare,
  * ReduceLogSum, ReduceLogSumExp. Axes are an attribute until opset 12 (ReduceSum) or 17, an operand
  * from then on; 11 allowed negative ones. */
-#include "ir/ops/bind.h"
-#include "ir/ops/rounding.h"
-#include "kernels/requant_host.h"
+#include "ir/ops/reduce.h"
 
 typedef struct ReduceAttrs {
     Ints axes;
@@ -17,7 +15,7 @@ static const AttrSpec attrs[] = {
     A_END,
 };
 
-enum { DATA, AXES };
+enum { DATA = REDUCE_DATA, AXES };
 
 /* Which axes go; false after an error. `known` is false where that is computed at run time. */
 static bool reduced_axes(const OpCtx *c, bool *set, bool *known) {
@@ -106,13 +104,6 @@ static bool upgrade_18(Node *n, int64_t from, int64_t to, UniqueNames *names, Di
 
 /* ---- binding ---- */
 
-/* The kept and the reduced dimensions with their strides, neighbours merged. */
-typedef struct Reduction {
-    int32_t kept, kdim[8], kstride[8];
-    int32_t reduced, rdim[8], rstride[8];
-    int64_t count; /* elements that one result is made of */
-} Reduction;
-
 static void add_dim(int32_t *n, int32_t *dim, int32_t *stride, int32_t d, int32_t s) {
     if (*n && stride[*n - 1] == d * s) {
         dim[*n - 1] *= d;
@@ -143,12 +134,6 @@ static bool reduction(Binder *b, const Node *n, const OpCtx *c, Reduction *r) {
     return true;
 }
 
-/* All params begin with one, but for `count`. */
-#define COPY_REDUCTION(p, r) memcpy(&(p), &(r), offsetof(Reduction, count))
-
-/* `what` of reducesum_f32, reducenorm_q and reduce_i, the last ones of one of them */
-enum { PLAIN, ABSOLUTE, SQUARE, ROOT, PRODUCT = ROOT };
-
 static bool sum_floats(Binder *b, const Node *n, const Reduction *r, int what, bool mean, int y) {
     qk_reducesum_f32_params p = {.what = what, .divisor = mean ? (float)r->count : 1.0f};
     COPY_REDUCTION(p, *r);
@@ -156,100 +141,18 @@ static bool sum_floats(Binder *b, const Node *n, const Reduction *r, int what, b
                      (int[]){bind_value(b, n->in[DATA]), y});
 }
 
-/* Whether the kernels on integers serve operand and result. */
-static bool takes_integers(const Node *n) {
-    ElemType e = bind_elem(n->in[DATA]);
-    return quant_plain(op_quant(n->in[DATA])) && quant_plain(op_quant(n->out[0])) &&
-           bind_elem(n->out[0]) == e && elem_bits(e) <= 16;
-}
-
-/* m = sx / (sy * count), in float as for QLinearGlobalAveragePool. */
-static bool sum_integers(Binder *b, const Node *n, const Reduction *r, bool mean) {
-    const Quant *x = op_quant(n->in[DATA]), *y = op_quant(n->out[0]);
-    ElemType e = bind_elem(n->in[DATA]);
-    if (!takes_integers(n) || (mean && r->count == 0)) /* there is no mean, but a sum: 0 */
-        return bind_in_double(b, n);
-    qk_reducesum_q_params p = {.xz = quant_zero(x), RESULT_PARAMS(y)};
-    COPY_REDUCTION(p, *r);
-    float sx = quant_scale(x, 0), sy = quant_scale(y, 0), count = mean ? (float)r->count : 1.0f;
-    Multiplier m = {sx / (sy * count), (double)sx / ((double)sy * (mean ? (double)r->count : 1.0))};
-    SumRounding rounding = bind_average_rounding(b);
-    bind_multiplier(b, n, rounding, m, &p.c, &p.k);
-    return bind_rounded(b, n, rounding, bind_kernel(b, "reducesum_q", 1, &e), &p, sizeof p, 2,
-                        (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
-}
-
-/* Of absolute values, squares, and the root of those: m is sx / sy, sx^2 / sy, (sx / sy)^2. */
-static bool norm_integers(Binder *b, const Node *n, const Reduction *r, int what) {
-    const Quant *x = op_quant(n->in[DATA]), *y = op_quant(n->out[0]);
-    ElemType e = bind_elem(n->in[DATA]);
-    if (!takes_integers(n))
-        return bind_in_double(b, n);
-    qk_reducenorm_q_params p = {.what = what, .xz = quant_zero(x), RESULT_PARAMS(y)};
-    COPY_REDUCTION(p, *r);
-    double sx = (double)quant_scale(x, 0), sy = (double)quant_scale(y, 0), ratio = sx / sy;
-    requant_real(what == ABSOLUTE ? ratio
-                 : what == SQUARE ? sx * ratio
-                                  : ratio * ratio,
-                 &p.m, &p.shift);
-    return bind_call(b, n, bind_kernel(b, "reducenorm_q", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
-}
-
-static bool product_integers(Binder *b, const Node *n, const Reduction *r) {
-    const Quant *x = op_quant(n->in[DATA]), *y = op_quant(n->out[0]);
-    ElemType e = bind_elem(n->in[DATA]);
-    int32_t m, shift;
-    if (!takes_integers(n) ||
-        !requant_power_of(quant_scale(x, 0), r->count, quant_scale(y, 0), &m, &shift))
-        return bind_in_double(b, n);
-    qk_reduceprod_q_params p = {.xz = quant_zero(x), RESULT_PARAMS(y), .m = m, .shift = shift};
-    COPY_REDUCTION(p, *r);
-    return bind_call(b, n, bind_kernel(b, "reduceprod_q", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
-}
-
-/* The logarithm of a sum, or of one of exponentials. */
-static bool log_integers(Binder *b, const Node *n, const Reduction *r, bool exponentials) {
-    const Quant *x = op_quant(n->in[DATA]), *y = op_quant(n->out[0]);
-    ElemType e = bind_elem(n->in[DATA]);
-    if (!takes_integers(n) || r->count == 0)
-        return bind_in_double(b, n);
-    qk_reducelog_q_params p = {.what = exponentials,
-                               .xz = quant_zero(x),
-                               RESULT_PARAMS(y),
-                               .nan = (int32_t)elem_min(y->storage)};
-    COPY_REDUCTION(p, *r);
-    requant_log(quant_scale(x, 0), quant_scale(y, 0), &p.step, &p.log2, &p.unit, &p.shift);
-    return bind_call(b, n, bind_kernel(b, "reducelog_q", 1, &e), &p, sizeof p, 3,
-                     (int[]){bind_value(b, n->in[DATA]),
-                             exponentials ? bind_exponentials(b, n->in[DATA]) : -1,
-                             bind_value(b, n->out[0])});
-}
-
-/* Plain integers, as models compute with shapes. */
-static bool reduce_plain(Binder *b, const Node *n, const Reduction *r, int what, bool mean) {
-    ElemType e = n->in[DATA]->type.elem;
-    if (mean && r->count == 0)
-        return bind_unsupported(b, n, "there is no mean of no integers");
-    qk_reduce_i_params p = {.what = what, .divisor = mean ? (int32_t)r->count : 1};
-    COPY_REDUCTION(p, *r);
-    return bind_call(b, n, bind_kernel(b, "reduce_i", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
-}
-
 static bool bind_sum(Binder *b, const Node *n, const OpCtx *c, bool mean) {
     Reduction r;
     if (!reduction(b, n, c, &r))
         return false;
     if (bind_any_quant(n))
-        return sum_integers(b, n, &r, mean);
+        return reduce_sum_integers(b, n, &r, mean);
     if (elem_is_int(n->in[DATA]->type.elem))
-        return reduce_plain(b, n, &r, PLAIN, mean);
+        return reduce_plain(b, n, &r, REDUCE_PLAIN, mean);
     if (n->in[DATA]->type.elem != bind_real(b))
         return bind_unsupported(b, n, "of %s; only float has a kernel",
                                 elem_name(n->in[DATA]->type.elem));
-    return sum_floats(b, n, &r, PLAIN, mean, bind_value(b, n->out[0]));
+    return sum_floats(b, n, &r, REDUCE_PLAIN, mean, bind_value(b, n->out[0]));
 }
 
 static bool mean_bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -272,10 +175,11 @@ static bool of_floats(Binder *b, const Node *n, const OpCtx *c, Reduction *r) {
 /* Of floats a sum and then, unless it is NULL, a function of it. */
 static bool bind_norm(Binder *b, const Node *n, const OpCtx *c, int what, const char *function) {
     Reduction r;
-    if (bind_any_quant(n) && what == PLAIN)
-        return reduction(b, n, c, &r) && log_integers(b, n, &r, false);
+    if (bind_any_quant(n) && what == REDUCE_PLAIN)
+        return reduction(b, n, c, &r) && reduce_log_integers(b, n, &r, false);
     if (bind_any_quant(n))
-        return reduction(b, n, c, &r) && norm_integers(b, n, &r, function ? ROOT : what);
+        return reduction(b, n, c, &r) &&
+               reduce_norm_integers(b, n, &r, function ? REDUCE_ROOT : what);
     if (elem_is_int(n->in[DATA]->type.elem) && !bind_any_quant(n) && !function)
         return reduction(b, n, c, &r) && reduce_plain(b, n, &r, what, false);
     if (elem_is_int(n->in[DATA]->type.elem) && !bind_any_quant(n))
@@ -296,19 +200,19 @@ static bool bind_norm(Binder *b, const Node *n, const OpCtx *c, int what, const 
 }
 
 static bool l1_bind(Binder *b, const Node *n, const OpCtx *c) {
-    return bind_norm(b, n, c, ABSOLUTE, NULL);
+    return bind_norm(b, n, c, REDUCE_ABSOLUTE, NULL);
 }
 
 static bool l2_bind(Binder *b, const Node *n, const OpCtx *c) {
-    return bind_norm(b, n, c, SQUARE, "qk_unary_sqrt_f32");
+    return bind_norm(b, n, c, REDUCE_SQUARE, "qk_unary_sqrt_f32");
 }
 
 static bool sumsquare_bind(Binder *b, const Node *n, const OpCtx *c) {
-    return bind_norm(b, n, c, SQUARE, NULL);
+    return bind_norm(b, n, c, REDUCE_SQUARE, NULL);
 }
 
 static bool logsum_bind(Binder *b, const Node *n, const OpCtx *c) {
-    return bind_norm(b, n, c, PLAIN, "qk_unary_log_f32");
+    return bind_norm(b, n, c, REDUCE_PLAIN, "qk_unary_log_f32");
 }
 
 /* A product, or the logarithm of a sum of exponentials without overflow on the way. */
@@ -316,19 +220,18 @@ static bool bind_folded(Binder *b, const Node *n, const OpCtx *c, bool product) 
     Reduction r;
     if (bind_any_quant(n))
         return reduction(b, n, c, &r) &&
-               (product ? product_integers(b, n, &r) : log_integers(b, n, &r, true));
+               (product ? reduce_product_integers(b, n, &r) : reduce_log_integers(b, n, &r, true));
     if (!of_floats(b, n, c, &r))
         return false;
     qk_reduceprod_f32_params p = {0}; /* reducelogsumexp takes the same */
     COPY_REDUCTION(p, r);
-    return bind_call(b, n, product ? "qk_reduceprod_f32" : "qk_reducelogsumexp_f32", &p, sizeof p,
-                     2, (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
+    return bind_first(b, n, product ? "qk_reduceprod_f32" : "qk_reducelogsumexp_f32", &p, sizeof p);
 }
 
 static bool prod_bind(Binder *b, const Node *n, const OpCtx *c) {
     Reduction r;
     if (elem_is_int(n->in[DATA]->type.elem) && !bind_any_quant(n))
-        return reduction(b, n, c, &r) && reduce_plain(b, n, &r, PRODUCT, false);
+        return reduction(b, n, c, &r) && reduce_plain(b, n, &r, REDUCE_PRODUCT, false);
     return bind_folded(b, n, c, true);
 }
 
@@ -347,8 +250,7 @@ static bool bind_extreme(Binder *b, const Node *n, const OpCtx *c, const char *k
     ElemType e = bind_elem(n->in[DATA]);
     qk_reducemax_params p = {0}; /* reducemin takes the same */
     COPY_REDUCTION(p, r);
-    return bind_call(b, n, bind_kernel(b, kernel, 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])}) &&
+    return bind_first(b, n, bind_kernel(b, kernel, 1, &e), &p, sizeof p) &&
            (!of_none(c) || bind_into_range(b, n));
 }
 
