@@ -1,42 +1,8 @@
-#include "support/diag.h"
+#include "support/diag_parts.h"
 
-#include "support/buf.h"
-#include "support/diag_merge.h"
 #include "support/map.h"
 
 enum { DEFAULT_LIMIT = 50, NAME_BYTES = 100 };
-
-typedef struct Source {
-    const char *name;
-    Str text;
-    int first_line;
-    /* The last line looked up: asking in ascending order costs one pass over the text. */
-    size_t seen_begin;
-    int seen_line;
-} Source;
-
-struct Diags {
-    Arena *arena;
-    FILE *out;
-    bool color, json, quiet, recording;
-    bool suppressed; /* the last error was past the limit; so are its notes */
-    int errors, warnings, limit, unexplained;
-    Source *sources; /* number 1 is sources[0] */
-    size_t n_sources, cap_sources;
-    DiagRecord *records;
-    size_t n_records, cap_records;
-    Buf text, shown;    /* reused from message to message */
-    DiagFindPart *find; /* NULL: none */
-    DiagShow *show;     /* NULL: none */
-    void *show_ctx;
-    const char *show_words;
-    Progress *progress; /* or NULL */
-    Merger *merger;     /* NULL: every warning is printed */
-    int merged;         /* warnings that it has counted */
-    bool waits;         /* the last message did, for others of its format */
-    Loc merged_at;      /* of the last warning, where it is one of many; else nowhere */
-    Map *told;          /* by file and words: remarks that are told once; NULL: none was */
-};
 
 Diags *diags_new(Arena *a, FILE *out, bool color) {
     Diags *d = NEW(a, Diags);
@@ -46,56 +12,6 @@ Diags *diags_new(Arena *a, FILE *out, bool color) {
     d->limit = DEFAULT_LIMIT;
     d->text = d->shown = buf_new(a);
     return d;
-}
-
-uint32_t diags_source(Diags *d, const char *name, Str text) {
-    return diags_source_part(d, name, text, 1);
-}
-
-uint32_t diags_source_part(Diags *d, const char *name, Str text, int first_line) {
-    Source s = {arena_str(d->arena, str_from(name)).s, text, first_line, 0, first_line};
-    ARENA_PUSH(d->arena, d->sources, d->n_sources, d->cap_sources, s);
-    return (uint32_t)d->n_sources;
-}
-
-static Source *source_of(const Diags *d, uint32_t source) {
-    return source && source <= d->n_sources ? &d->sources[source - 1] : NULL;
-}
-
-const char *diags_source_name(const Diags *d, uint32_t source) {
-    const Source *s = source_of(d, source);
-    return s ? s->name : NULL;
-}
-
-/* The line that holds `offset`: where it begins, and its number. */
-static size_t find_line(Source *s, size_t offset, int *number) {
-    size_t begin = s->seen_begin;
-    int line = s->seen_line;
-    if (offset < begin) {
-        begin = 0;
-        line = s->first_line;
-    }
-    const char *nl;
-    while (begin < offset && (nl = memchr(s->text.s + begin, '\n', offset - begin))) {
-        begin = (size_t)(nl - s->text.s) + 1;
-        line++;
-    }
-    s->seen_begin = begin;
-    s->seen_line = line;
-    *number = line;
-    return begin;
-}
-
-int diags_line(Diags *d, Loc at) {
-    int line = 0;
-    if (at.source && at.end && d->sources[at.source - 1].text.s)
-        find_line(&d->sources[at.source - 1], at.begin, &line);
-    return line;
-}
-
-/* Is the error or warning of this number one too many? */
-static bool past_limit(const Diags *d, int number) {
-    return !d->recording && number > d->limit;
 }
 
 /* Whether anybody gets to see a message of this severity; notes share the fate of what they are to,
@@ -109,7 +25,7 @@ static bool admit(Diags *d, Severity sev, Loc at) {
     int *count = sev == DIAG_ERROR ? &d->errors : sev == DIAG_WARNING ? &d->warnings : NULL;
     if (count) {
         ++*count;
-        d->suppressed = past_limit(d, *count - (sev == DIAG_WARNING ? d->merged : 0));
+        d->suppressed = diag_past_limit(d, *count - (sev == DIAG_WARNING ? d->merged : 0));
     } else if (sev == DIAG_REMARK || !at.source) {
         d->suppressed = false;
     }
@@ -232,58 +148,15 @@ void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap) {
         return;
     d->text.n = 0;
     buf_fmt_v(&d->text, fmt, ap);
-
-    Loc shown = at; /* in text */
-    if (at.what && d->show && !d->recording)
-        shown = d->show(d->show_ctx, at);
-    Source *s = source_of(d, shown.source);
-    if (at.what && at.what->part && s && s->text.s && d->find)
-        d->find(d->arena, s->text, at.what->part, &shown);
-    int line = 0, column = 0;
-    size_t line_begin = 0;
-    if (s && s->text.s) {
-        if (shown.begin > s->text.n)
-            shown.begin = (uint32_t)s->text.n;
-        line_begin = find_line(s, shown.begin, &line);
-        column = (int)(shown.begin - line_begin) + 1;
-    }
+    Message m = diag_message(d, sev, at);
     if (d->recording) {
         const char *text = arena_str(d->arena, buf_as_str(&d->text)).s;
-        DiagRecord r = {sev, at, line, column, text};
+        DiagRecord r = {sev, at, m.line, m.column, text};
         ARENA_PUSH(d->arena, d->records, d->n_records, d->cap_records, r);
         return;
     }
-    const char *file = diags_source_name(d, at.source);
-    Message m = {
-        sev,    buf_as_str(&d->text),   file ? file : "qxc", at.what,     d->show_words, line,
-        column, s ? s->text : STR_NONE, line_begin,          shown.begin, shown.end};
-    if (line && m.end > s->text.n)
-        m.end = s->text.n;
+    m.text = buf_as_str(&d->text);
     print_fate(d, fmt, &m, fate);
-}
-
-void diags_show(Diags *d, DiagShow *show, void *ctx, const char *words) {
-    d->show = show;
-    d->show_ctx = ctx;
-    d->show_words = words;
-}
-
-void diags_find_parts(Diags *d, DiagFindPart *find) {
-    d->find = find;
-}
-
-Loc diag_part(Diags *d, Loc at, DiagPart part) {
-    const Source *s = source_of(d, at.source);
-    if (!d->find || past_limit(d, d->errors + 1)) /* will not be printed */
-        return at;
-    if (at.what) { /* the text that shows it is made when the message is printed */
-        Place *place = arena_copy(d->arena, at.what, sizeof *at.what);
-        place->part = arena_copy(d->arena, &part, sizeof part);
-        at.what = place;
-    } else if (s && s->text.s) {
-        d->find(d->arena, s->text, &part, &at);
-    }
-    return at;
 }
 
 #define FORWARD(sev)                                                                               \
