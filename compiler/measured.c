@@ -1,21 +1,12 @@
 /* See compiler/measured.h. */
-#include "compiler/measured.h"
-
-#include "compiler/metadata.h"
-#include "compiler/mixed_layers.h"
+#include "compiler/classes.h"
+#include "compiler/measured_parts.h"
 #include "compiler/top1.h"
 #include "compiler/trace.h"
 #include "exec/fixed_shapes.h"
-#include "passes/quantize/rules.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-typedef struct Pair {
-    const KeptValue *was;
-    const Value *is;
-    ErrorSums sums;
-} Pair;
 
 typedef struct Measuring {
     Job *j;
@@ -23,9 +14,8 @@ typedef struct Measuring {
     const KeptRun *kept;
     Arena *arena;
     Diags *unheard;
-    Map *names;   /* KeptValue, by name */
-    Pair **pairs; /* by Value.id of the quantized module */
-    uint32_t n_pairs;
+    Map *names;  /* KeptValue, by name */
+    Pairs pairs; /* of the quantized module */
     int place;
     Picks *picks; /* with the names of kept->picks */
     Others others;
@@ -54,7 +44,7 @@ static bool is_unlike(const Measuring *c, const Value *v) {
 
 static void observe(void *ctx, const Value *v, Type now, const void *data) {
     Measuring *c = ctx;
-    Pair *p = v->id < c->n_pairs ? c->pairs[v->id] : NULL;
+    Pair *p = v->id < c->pairs.n ? c->pairs.at[v->id] : NULL;
     picks_see(c->picks, v, now, data);
     if (v->kind == VALUE_NODE && v->graph == c->m->graph)
         others_look(&c->others, v->def, c->picks, picked_in_float(c));
@@ -100,59 +90,6 @@ static void compare_output(Measuring *c, MeasuredOutput *o, const KeptValue *was
         compare_classes(o, c->x, c->y, take, (size_t)now.dims[1].value);
 }
 
-/* ---- what looks like classes ---- */
-
-static bool has_constant(const Node *n) {
-    for (size_t i = 0; i < n->n_in; i++)
-        if (n->in[i] && value_is_const(n->in[i]))
-            return true;
-    return false;
-}
-
-static const Value *computed_operand(const Node *n) {
-    for (size_t i = 0; i < n->n_in; i++)
-        if (n->in[i] && !value_is_const(n->in[i]))
-            return n->in[i];
-    return NULL;
-}
-
-/* What makes the numbers of `v`, behind what only moves, converts or shifts them. */
-static const Node *maker(const Value *v) {
-    while (v && v->kind == VALUE_NODE && v->def->n_in) {
-        const Node *n = v->def;
-        bool moves = n->def && n->def->quant.kind == QUANT_MOVE;
-        bool shifts = node_is(n, "Add") && has_constant(n);
-        if (!moves && !shifts && node_conversion(n) == CONVERT_NONE)
-            return n;
-        v = computed_operand(n);
-    }
-    return NULL;
-}
-
-static bool as_long_as_an_input(const Graph *g, size_t count) {
-    size_t n;
-    for (size_t i = 0; i < g->n_in; i++)
-        if (!g->in[i]->data && type_count(g->in[i]->type, &n) && n == count)
-            return true;
-    return false;
-}
-
-static bool are_classes(const Value *v) {
-    Type t = v->type;
-    const Node *n = maker(v);
-    size_t count;
-    if (!n || !type_count(t, &count) || t.rank < 2 || t.dims[1].value < 2 || count > KEPT_MOST ||
-        !elem_is_float(type_real_elem(t)))
-        return false;
-    for (int i = 2; i < t.rank; i++)
-        if (t.dims[i].value != 1)
-            return false;
-    if (node_is(n, "Softmax") || node_is(n, "LogSoftmax"))
-        return true;
-    return n->def && n->def->quant.kind == QUANT_MAC && has_constant(n) &&
-           !as_long_as_an_input(v->graph, count);
-}
-
 /* ---- pairing ---- */
 
 static void pair_value(Value *v, void *ctx) {
@@ -162,13 +99,13 @@ static void pair_value(Value *v, void *ctx) {
         return;
     Pair *p = NEW(c->arena, Pair);
     *p = (Pair){.was = was, .is = v};
-    c->pairs[v->id] = p;
+    c->pairs.at[v->id] = p;
 }
 
 static void pair_values(Measuring *c, Module *m) {
     c->names = map_new(c->arena);
-    c->n_pairs = m->n_values;
-    c->pairs = NEW_ARRAY(c->arena, Pair *, m->n_values);
+    c->pairs.n = m->n_values;
+    c->pairs.at = NEW_ARRAY(c->arena, Pair *, m->n_values);
     for (uint32_t i = 0; i < c->kept->n_values; i++)
         if (c->kept->values[i])
             map_set(c->names, c->kept->values[i]->name, c->kept->values[i]);
@@ -211,7 +148,7 @@ static void start_outputs(Measuring *c, const Module *m, const Program *p, Measu
             continue;
         }
         o->integer = !elem_is_float(type_real_elem(v->type));
-        o->classes = are_classes(v);
+        o->classes = are_classes(v, KEPT_MOST);
         o->steady = is_steady(c->kept, was);
     }
 }
@@ -269,82 +206,6 @@ static bool run_module(Measuring *c, Module *m, Measured *out, Diags *d) {
     return ok;
 }
 
-/* ---- the worst ---- */
-
-/* Into the list of the `most` worst ones, the worst first. */
-static void insert(MeasuredValue *list, size_t *n, size_t most, MeasuredValue v) {
-    size_t at = *n;
-    while (at > 0 && v.sqnr < list[at - 1].sqnr)
-        at--;
-    if (at == most)
-        return;
-    *n += *n < most;
-    memmove(&list[at + 1], &list[at], (*n - at - 1) * sizeof *list);
-    list[at] = v;
-}
-
-static void find_worst(const Measuring *c, Module *m, Measured *out) {
-    const Uses *uses = uses_new(m);
-    for (uint32_t i = 0; i < c->n_pairs; i++) {
-        const Pair *p = c->pairs[i];
-        if (!p || !p->sums.count || p->sums.dd == 0 || is_cut_by_clamp(uses, p->is) ||
-            (p->is->def && p->is->def->call))
-            continue;
-        MeasuredValue v = {p->is->name, error_sqnr(&p->sums)};
-        if (!value_is_output(p->is))
-            insert(out->worst, &out->n_worst, MEASURED_WORST, v);
-        v.name = rule_name(p->is->def);
-        if (layer_is(p->is->def))
-            insert(out->layers, &out->n_layers, MEASURED_LAYERS, v);
-    }
-}
-
-/* ---- what nodes state ---- */
-
-static void state_none(Graph *g, void *ctx) {
-    Module *m = ctx;
-    FOR_NODES(n, g)
-    metadata_set(m->arena, &n->meta, META_SQNR, STR_NONE);
-}
-
-static void put_sqnr(Buf *b, const ErrorSums *sums) {
-    double sqnr = error_sqnr(sums);
-    buf_text(b, b->n ? ", " : "");
-    if (isinf(sqnr))
-        buf_text(b, sqnr > 0 ? "equal" : "0 or not finite in one of both");
-    else
-        buf_fmt(b, "%.2f dB", sqnr);
-}
-
-/* What a node's result is judged by: itself, or the result of the Relu behind it, as what that cuts
- * off is lost on purpose, or of the conversion that took its name. */
-static const Value *judged_by(const Measuring *c, const Uses *uses, const Value *y) {
-    const Node *next = uses_only_node(uses, y);
-    bool named = y->id < c->n_pairs && c->pairs[y->id];
-    bool behind =
-        is_cut_by_clamp(uses, y) || (!named && next && node_conversion(next) != CONVERT_NONE);
-    return behind ? next->out[0] : y;
-}
-
-/* "38.52 dB", of several results one behind the other. */
-static void state_sqnr(const Measuring *c, Module *m) {
-    const Uses *uses = uses_new(m);
-    FOR_NODES(n, m->graph) {
-        Buf b = buf_new(m->arena);
-        for (size_t i = 0; i < n->n_out; i++) {
-            const Value *y = n->out[i], *of = y ? judged_by(c, uses, y) : NULL;
-            const Pair *p = of && of->id < c->n_pairs ? c->pairs[of->id] : NULL;
-            if (!p || !p->sums.count)
-                continue;
-            put_sqnr(&b, &p->sums);
-            if (of != y)
-                buf_fmt(&b, " behind " STR_FMT, STR_ARG(of->def->op));
-        }
-        if (b.n)
-            metadata_set(m->arena, &n->meta, META_SQNR, buf_as_str(&b));
-    }
-}
-
 static void try_module(void *ctx) {
     Measuring *c = ctx;
     Measured *out = NEW(c->arena, Measured);
@@ -352,9 +213,9 @@ static void try_module(void *ctx) {
     c->y = NEW_ARRAY(c->arena, double, KEPT_MOST);
     if (!run_module(c, c->m, out, c->unheard))
         return;
-    find_worst(c, c->m, out);
+    measured_worst(&c->pairs, c->m, out);
     if (c->j->o->sqnr_metadata)
-        state_sqnr(c, c->m);
+        measured_state(&c->pairs, c->m);
     out->advice = measured_advice(c->j, c->m, out);
     c->j->measured = out;
 }
@@ -362,7 +223,7 @@ static void try_module(void *ctx) {
 /* What fails here is no fault of the result, which is written all the same. */
 void measure_result(Job *j, Module *m) {
     if (j->decided) /* of another run, it would say what is no longer so */
-        module_each_graph(m, state_none, m);
+        measured_state_none(m);
     if (!j->kept || !j->decided)
         return;
     DataPaths data = pass_data(&j->ctx);
