@@ -1,45 +1,8 @@
 /* See compiler/mixed.h. */
-#include "compiler/mixed.h"
-
-#include "compiler/judge.h"
-#include "compiler/metric.h"
-#include "compiler/mixed_layers.h"
-#include "compiler/top1.h"
+#include "compiler/mixed_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-typedef struct Score {
-    Judged of; /* the outputs */
-    Drop drop; /* of top-1 accuracy, or of the metric */
-    double metric;
-} Score;
-
-typedef struct Lost {
-    const char *what; /* NULL: none */
-    double sqnr;
-} Lost;
-
-typedef struct Mixed {
-    Session *s;
-    Job *j;
-    /* Names as the data have them, which those of -input-names are no more once a model has got
-     * them: what is measured keeps its own. */
-    Options inner;
-    /* What is read from there to be run has the shapes of -bind and -shape and bounds already. */
-    Options to_run;
-    bool has_sqnr, has_drop;
-    double least_sqnr, most_drop;
-    Labels labels;
-    Answers of_float; /* [0]: not yet */
-    double float_metric;
-    bool has_float_metric;
-    Layer *layers;
-    size_t n;
-    Spared most; /* how they may be spared */
-    /* Of the model that was measured last, the first value in its order below the gate. */
-    Lost lost;
-} Mixed;
 
 bool mixed_wanted(const Options *o) {
     return o->min_sqnr || o->max_drop || o->labels;
@@ -84,142 +47,6 @@ static bool read_options(Mixed *x) {
     if (!o->calib.n)
         return diag_error(d, LOC_NONE, "-min-sqnr and -max-drop measure on data: -calib=PATH");
     return session_reads_again(x->s, "-min-sqnr and -max-drop read");
-}
-
-/* ---- one way to quantize, measured ---- */
-
-/* `o` lives as long as the job. */
-static Module *read_float(Mixed *x, Job *plain, Options *o, ExitCode *code) {
-    Module *m = session_read(x->s, 0, code);
-    *o = x->s->o;
-    o->scheme = o->scales_from = NULL;
-    if (m && !job_init(plain, o, x->s->arena, x->s->d)) {
-        *code = job_init_failure(plain);
-        return NULL;
-    }
-    return m;
-}
-
-static void add_rules(const Mixed *x, Scheme *s, const Layer *l) {
-    for (size_t i = 0; i < l->n_rules; i++)
-        scheme_add(s, x->s->arena, l->rules[i]);
-}
-
-/* The model as the rules of the first `n` layers (or of `only`) make it. */
-static Module *read_quantized(Mixed *x, size_t n, const Layer *only, Form form, ExitCode *code) {
-    Module *m = session_read(x->s, 0, code);
-    Job j = *x->j;
-    j.o = &x->inner;
-    j.ctx.input_names = j.ctx.output_names = NULL;
-    j.file = (Scheme){0};
-    scheme_append(&j.file, x->s->arena, &x->j->file);
-    for (size_t i = 0; i < n; i++)
-        add_rules(x, &j.file, &x->layers[i]);
-    if (only)
-        add_rules(x, &j.file, only);
-    j.form = form;
-    j.quant_io = false;
-    j.calib.keep = false;
-    j.ctx.explain = NULL;
-    if (!m)
-        return NULL;
-    if (!job_compile(&j, m)) {
-        *code = job_failure(&j);
-        return NULL;
-    }
-    *code = EXIT_WRONG;
-    if (j.decided_before) {
-        diag_error(
-            x->s->d, LOC_NONE,
-            "-min-sqnr and -max-drop: the model is quantized already, no layer can be spared%s",
-            x->s->o.redecide.n ? ", as -redecide decides all that it names once; "
-                                 "what -emit=float gives can be quantized with them"
-                               : "; what -emit=float gives can be quantized with them");
-        return NULL;
-    }
-    return m;
-}
-
-/* What limits the outputs: the first value that is worse than they are to be. One that is 0 on the
- * data has no number. */
-static void find_lost(Mixed *x, Module *b, const Comparison *c) {
-    const Uses *uses = uses_new(b);
-    x->lost = (Lost){0};
-    for (size_t i = 0; i < c->n && !x->lost.what; i++) {
-        const CompareRow *r = &c->rows[i];
-        const Node *n = r->b->def;
-        if (!n || r->sqnr >= x->least_sqnr || isinf(r->sqnr) || is_cut_by_clamp(uses, r->b))
-            continue;
-        x->lost = (Lost){judge_value_text(x->s->arena, r->b, x->s->d), r->sqnr};
-    }
-}
-
-static bool worst_output(Mixed *x, Module *a, Module *b, Score *out) {
-    const Judge judge = {x->s->arena, &x->s->o.calib, SAMPLES_ALL, "-min-sqnr and -max-drop: "};
-    Comparison c;
-    if (!judge_outputs(&judge, a, b, &c, &out->of, x->s->d))
-        return false;
-    find_lost(x, b, &c);
-    return true;
-}
-
-/* The float model answers once; what answers are right outlives the modules. */
-static bool measure_drop(Mixed *x, Module *a, Module *b, Drop *out) {
-    const TextList *data = &x->s->o.calib;
-    Arena *arena = x->s->arena;
-    Diags *d = x->s->d;
-    Answers answers;
-    if (!x->of_float.n &&
-        !top1_answers(arena, a, data->items, data->n, &x->labels, &x->of_float, d))
-        return false;
-    if (x->of_float.n_nan)
-        return diag_error(d, LOC_NONE,
-                          "-max-drop: the float model itself answers NaN in %zu of the %zu samples "
-                          "that are held back: a drop from there says nothing",
-                          x->of_float.n_nan, x->of_float.n);
-    if (!top1_answers(arena, b, data->items, data->n, &x->labels, &answers, d))
-        return false;
-    *out = top1_drop(&x->of_float, &answers);
-    return true;
-}
-
-/* Of the float model it is measured once. */
-static bool measure_metric(Mixed *x, MetricSide of_float, MetricSide is, Score *out) {
-    SamplePart part = x->has_drop ? SAMPLES_HELD_BACK : SAMPLES_ALL;
-    if (!x->s->o.metric)
-        return true;
-    if (!x->has_float_metric && !metric_measure(x->s, of_float, of_float, part, &x->float_metric))
-        return false;
-    x->has_float_metric = true;
-    if (!metric_measure(x->s, is, of_float, part, &out->metric))
-        return false;
-    out->drop.points = x->float_metric - out->metric;
-    return true;
-}
-
-static bool measure_spared(Mixed *x, size_t n, const Layer *only, Score *out, ExitCode *code) {
-    Job plain, run = *x->j;
-    Options o;
-    Module *a = read_float(x, &plain, &o, code);
-    Module *b = a ? read_quantized(x, n, only, FORM_TRUE, code) : NULL;
-    run.o = &x->to_run;
-    bool ok = b && job_prepare_pair(&plain, a, &run, b);
-    if (b && !ok)
-        *code = job_failure(plain.ctx.misused ? &plain : &run);
-    ok = ok && worst_output(x, a, b, out);
-    ok = ok && measure_metric(x, (MetricSide){a, plain.batch}, (MetricSide){b, run.batch}, out);
-    if (ok && x->has_drop && !only && !x->s->o.metric)
-        ok = measure_drop(x, a, b, &out->drop);
-    session_free_modules(x->s, 0);
-    return ok;
-}
-
-static bool list_layers(Mixed *x, ExitCode *code) {
-    Module *m = read_quantized(x, 0, NULL, FORM_FAKE, code);
-    if (m)
-        x->layers = mixed_layers(m, x->s->arena, x->most, &x->n);
-    session_free_modules(x->s, 0);
-    return m;
 }
 
 static bool holds(const Mixed *x, const Score *s) {
@@ -291,7 +118,7 @@ static bool rank_each(Mixed *x, size_t level, ExitCode *code) {
     Score s;
     for (size_t i = 0; i < x->n; i++) {
         progress_step(diags_progress(x->s->d), level, i);
-        if (!measure_spared(x, 0, &x->layers[i], &s, code))
+        if (!mixed_measure(x, 0, &x->layers[i], &s, code))
             return false;
         x->layers[i].sqnr = s.of.sqnr;
         x->layers[i].metric = s.metric;
@@ -309,12 +136,12 @@ static bool rank_layers(Mixed *x, ExitCode *code) {
     return ok;
 }
 
-/* measure_spared, in a search that has come so far: whose steps nobody can count in advance. */
+/* mixed_measure, in a search that has come so far: whose steps nobody can count in advance. */
 static bool measure_first(Mixed *x, size_t n, Score *score, ExitCode *code) {
     Progress *p = diags_progress(x->s->d);
     const char *what = arena_strf(x->s->arena, "how many to spare: %zu of %zu layers", n, x->n).s;
     size_t level = progress_begin(p, what, 0);
-    bool ok = measure_spared(x, n, NULL, score, code);
+    bool ok = mixed_measure(x, n, NULL, score, code);
     progress_end(p, level);
     return ok;
 }
@@ -362,7 +189,7 @@ static bool give_back(Mixed *x, size_t *n, Score *score, ExitCode *code) {
 static void take(Mixed *x, size_t n) {
     static const char *const gets[] = {"stays float", "gets 16 bits", "gets weights of 16 bits"};
     for (size_t i = 0; i < n; i++) {
-        add_rules(x, &x->j->file, &x->layers[i]);
+        mixed_add_rules(x, &x->j->file, &x->layers[i]);
         if (!x->s->o.quiet)
             fprintf(stderr, isinf(x->layers[i].sqnr) ? "  %s %s\n" : "  %s %s (alone: %.2f dB)\n",
                     diag_name(x->s->d, x->layers[i].name), gets[x->layers[i].how],
@@ -374,7 +201,7 @@ static ExitCode search(Mixed *x) {
     ExitCode code;
     Score plain = {0}, best = {0};
     bool top1 = x->has_drop && !x->s->o.metric;
-    if (!measure_spared(x, 0, NULL, &plain, &code))
+    if (!mixed_measure(x, 0, NULL, &plain, &code))
         return code;
     if (top1 && !x->s->o.quiet)
         top1_print(&x->of_float, x->labels.n, stderr);
@@ -382,11 +209,11 @@ static ExitCode search(Mixed *x) {
     if (holds(x, &plain))
         return EXIT_DONE;
     x->most = x->s->o.integer_only ? SPARED_WIDE : SPARED_FLOAT;
-    if (!list_layers(x, &code) || !measure_spared(x, x->n, NULL, &best, &code))
+    if (!mixed_list(x, &code) || !mixed_measure(x, x->n, NULL, &best, &code))
         return code;
     if (!holds(x, &best) && x->most == SPARED_WIDE) {
         x->most = SPARED_WEIGHTS;
-        if (!list_layers(x, &code) || !measure_spared(x, x->n, NULL, &best, &code))
+        if (!mixed_list(x, &code) || !mixed_measure(x, x->n, NULL, &best, &code))
             return code;
     }
     if (!holds(x, &best))
