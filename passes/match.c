@@ -1,41 +1,7 @@
-#include "passes/match.h"
+#include "passes/match_parts.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-enum { MATCH_VALUES = 96 };
-
-/* A body that is being matched: the function's own, or that of one which it calls. */
-typedef struct Frame {
-    const Function *f;
-    const Node *call; /* in the body of `up`; NULL: the function itself */
-    const struct Frame *up;
-    int depth;
-} Frame;
-
-/* What is still to be shown: that `value` is what `pattern` stands for. */
-typedef struct Goal {
-    const Frame *frame;
-    const Value *pattern;
-    Value *value;
-    const Node *reader; /* of the value; NULL: the chain ends with it */
-    const struct Goal *next;
-} Goal;
-
-typedef struct Matcher {
-    Library *library;
-    const Uses *uses;
-    Match *m;
-    const Graph *graph;
-    struct {
-        const Frame *frame;
-        const Value *pattern;
-        Value *value;
-    } bound[MATCH_VALUES];
-    size_t n_bound;
-    bool explain;
-} Matcher;
 
 typedef struct Mark {
     size_t bound, nodes, attrs;
@@ -52,8 +18,7 @@ static bool give_up(Matcher *x, Mark to) {
     return false;
 }
 
-__attribute__((format(printf, 3, 4))) static bool miss(Matcher *x, const Node *at, const char *fmt,
-                                                       ...) {
+bool match_miss(Matcher *x, const Node *at, const char *fmt, ...) {
     Match *m = x->m;
     if (!x->explain || m->n_nodes <= m->reached || !at)
         return false;
@@ -99,169 +64,22 @@ static bool solve_operand(Matcher *x, const Goal *g) {
             }
         return false;
     }
-    Value *had = bound_to(x, f, g->pattern);
-    if (had)
-        return had == g->value ? solve(x, g->next)
-                               : miss(x, g->reader, "it reads '" STR_FMT "', not '" STR_FMT "'",
-                                      STR_ARG(g->value->name), STR_ARG(had->name));
     Mark before = mark(x);
     return (bind_to(x, g) && solve(x, g->next)) || give_up(x, before);
 }
 
-/* ---- numbers and attributes ---- */
-
-/* Constants are written with few digits, or in types that have few. */
-static bool is_near(double has, double want, ElemType e) {
-    double bound = e == ELEM_FLOAT16 ? 0x1p-10 : e == ELEM_BFLOAT16 ? 0x1p-7 : 3e-5;
-    return fabs(has - want) <= bound * fabs(want);
-}
-
-/* What an attribute of a node in a body is: a literal, or (`*formal`) an attribute of the function
- * that is matched; NULL where it is neither. */
-static const Attr *literal(const Frame *f, const Attr *a, Str *formal) {
-    *formal = STR_NONE;
-    while (a && attr_is_ref(a)) {
-        if (!f->up) {
-            *formal = a->ref;
-            return NULL;
-        }
-        const Attr *given = attr_find(f->call->attrs, f->call->n_attrs, a->ref);
-        a = given ? given : function_default(f->f, a->ref);
-        f = given ? f->up : f;
-    }
-    return a;
-}
-
-/* The same, but for rounding. */
-static bool attr_near(const Attr *want, const Attr *has, int rank) {
-    if (want && has && want->kind == ATTR_FLOAT && has->kind == ATTR_FLOAT && !attr_is_ref(has))
-        return is_near((double)has->v.f[0], (double)want->v.f[0], ELEM_FLOAT);
-    return attr_same(want, has, rank);
-}
-
-static bool bind_attr(Matcher *x, Str formal, const Attr *is) {
-    Match *m = x->m;
-    const Attr *had = attr_find(m->attrs, m->n_attrs, formal);
-    if (had)
-        return attr_same(had, is, -1); /* the same number twice, not two that are near a third */
-    if (m->n_attrs == MATCH_ATTRS || attr_is_ref(is))
-        return false;
-    m->attrs[m->n_attrs] = *is;
-    m->attrs[m->n_attrs++].name = formal;
-    return true;
-}
-
-/* What nobody can override; through a Constant node, too. */
-static const Tensor *constant(const Value *v) {
-    return v && v->kind != VALUE_INPUT ? value_data(v) : NULL;
-}
-
-/* A number with axes of its own may give what reads it more axes than the body's number does. */
-static bool adds_axes(const Value *number, const Node *reader) {
-    int own = value_rank(number);
-    for (size_t i = 0; reader && i < reader->n_in; i++)
-        if (reader->in[i] && !constant(reader->in[i]) && value_rank(reader->in[i]) >= own)
-            return false;
-    return own != 0;
-}
-
-static bool number_fits(Matcher *x, const Goal *g, const Attr *a) {
-    const Tensor *t = constant(g->value);
-    bool one = t && t->data && t->count == 1 && elem_is_float(t->elem);
-    double has = one ? tensor_float(t, 0) : 0;
-    Str formal;
-    const Attr *want = literal(g->frame, a, &formal);
-    if (!one)
-        return miss(x, g->reader, "'" STR_FMT "' is no constant number", STR_ARG(g->value->name));
-    if (adds_axes(g->value, g->reader))
-        return miss(x, g->reader, "'" STR_FMT "' may add axes to its result",
-                    STR_ARG(g->value->name));
-    if (formal.n) {
-        float *room = NEW(x->graph->module->arena, float);
-        *room = (float)has;
-        return bind_attr(x, formal, &(Attr){.kind = ATTR_FLOAT, .n = 1, .v.f = room});
-    }
-    if (!want || want->kind != ATTR_FLOAT)
-        return false;
-    return is_near(has, (double)want->v.f[0], t->elem) ||
-           miss(x, g->reader, "'" STR_FMT "' is %g, not %g", STR_ARG(g->value->name), has,
-                (double)want->v.f[0]);
-}
-
 /* A Constant of the body. Lists are compared with the node that reads them. */
 static bool solve_constant(Matcher *x, const Goal *g) {
-    const Attr *a = &g->pattern->def->attrs[0];
     Mark before = mark(x);
-    bool fits = str_is(a->name, "value_float") && number_fits(x, g, a);
-    return (fits && solve(x, g->next)) || give_up(x, before);
+    return (match_constant(x, g) && solve(x, g->next)) || give_up(x, before);
 }
 
 /* ---- nodes ---- */
 
 static bool stated_fits(Matcher *x, const Value *pattern, const Value *v) {
     return function_type_fits(pattern->type, v->type) ||
-           miss(x, v->def, "its result has another shape than %s",
-                type_text(x->graph->module->arena, pattern->type));
-}
-
-/* Attributes that the body's node does not have are those that go without saying. */
-static bool attrs_fit(Matcher *x, const Goal *g, const Node *n) {
-    const Node *want = g->pattern->def;
-    int rank = value_rank(node_input(n, 0));
-    Attr room, other;
-    for (size_t i = 0; i < want->n_attrs; i++) {
-        const Attr *a = &want->attrs[i], *has = attr_effective(n, a->name, &room);
-        Str formal;
-        const Attr *is = literal(g->frame, a, &formal);
-        if (formal.n ? !has || !bind_attr(x, formal, has) : !attr_near(is, has, rank))
-            return miss(x, n, "its attribute " STR_FMT " is another", STR_ARG(a->name));
-    }
-    for (size_t i = 0; i < n->n_attrs; i++) {
-        const Attr *a = &n->attrs[i];
-        bool listed = str_is(a->name, "axes"); /* compared as an operand */
-        if (!listed && !attr_find(want->attrs, want->n_attrs, a->name) &&
-            !attr_same(attr_effective(want, a->name, &other), a, rank))
-            return miss(x, n, "it has an attribute " STR_FMT, STR_ARG(a->name));
-    }
-    return true;
-}
-
-static bool same_axes(const int64_t *x, size_t n, const Attr *want, int rank) {
-    bool set[MAX_RANK] = {false};
-    for (size_t i = 0; i < n; i++) {
-        int64_t at = x[i] < 0 ? x[i] + rank : x[i];
-        if (at < 0 || at >= rank)
-            return false;
-        set[at] = true;
-    }
-    for (size_t i = 0; i < want->n; i++) {
-        int64_t at = want->v.i[i] < 0 ? want->v.i[i] + rank : want->v.i[i];
-        if (at < 0 || at >= rank || !set[at])
-            return false;
-    }
-    return n == want->n;
-}
-
-static const Attr *list_of(const Frame *f, const Value *pattern) {
-    const Node *n = pattern ? pattern->def : NULL;
-    Str formal;
-    return n && node_is_constant(n) ? literal(f, node_attr(n, "value_ints"), &formal) : NULL;
-}
-
-/* A list of axes, which is an operand or an attribute. */
-static bool axes_fit(Matcher *x, const Node *n, size_t i, const Attr *want) {
-    const Tensor *t = constant(node_input(n, i));
-    const Attr *a = node_attr(n, "axes");
-    int rank = value_rank(n->in[0]);
-    int64_t list[MAX_RANK];
-    size_t count = 0;
-    for (; t && t->elem == ELEM_INT64 && count < t->count && count < MAX_RANK; count++)
-        list[count] = tensor_int(t, count);
-    for (; !t && attr_holds(a, ATTR_INTS) && count < a->n && count < MAX_RANK; count++)
-        list[count] = a->v.i[count];
-    if (rank < 0)
-        return miss(x, n, "the rank of its operand is not known");
-    return same_axes(list, count, want, rank) || miss(x, n, "its axes are others");
+           match_miss(x, v->def, "its result has another shape than %s",
+                      type_text(x->graph->module->arena, pattern->type));
 }
 
 /* The operands of `n` in this order, then the rest. */
@@ -272,16 +90,16 @@ static bool solve_operands(Matcher *x, const Goal *g, const Node *n, bool swappe
     size_t used = 0;
     for (size_t i = want->n_in; i-- > 0;) {
         Value *p = want->in[i], *v = node_input(n, swapped ? 1 - i : i);
-        const Attr *list = list_of(g->frame, p);
+        const Attr *list = match_list(g->frame, p);
         if (list) {
-            if (!axes_fit(x, n, i, list))
+            if (!match_axes(x, n, i, list))
                 return false;
             continue;
         }
         if (!p && !v)
             continue;
         if (!p || !v || used == sizeof goals / sizeof *goals)
-            return miss(x, n, "it has other operands");
+            return match_miss(x, n, "it has other operands");
         goals[used] = (Goal){g->frame, p, v, n, next};
         next = &goals[used++];
     }
@@ -293,18 +111,18 @@ static bool solve_node(Matcher *x, const Goal *g) {
     Node *n = g->value->def;
     if (!n || n->graph != x->graph || !str_eq(n->op, want->op) ||
         !domain_equal(n->domain, want->domain) || g->value->index != g->pattern->index)
-        return n ? miss(x, n, "it is no " STR_FMT, STR_ARG(want->op))
-                 : miss(x, g->reader, "'" STR_FMT "' is no result of " STR_FMT,
-                        STR_ARG(g->value->name), STR_ARG(want->op));
+        return n ? match_miss(x, n, "it is no " STR_FMT, STR_ARG(want->op))
+                 : match_miss(x, g->reader, "'" STR_FMT "' is no result of " STR_FMT,
+                              STR_ARG(g->value->name), STR_ARG(want->op));
     if (x->m->n_nodes == MATCH_NODES || !bind_to(x, g))
         return false;
     for (size_t i = 1; i < n->n_out; i++)
         if (n->out[i])
-            return miss(x, n, "it has further results");
+            return match_miss(x, n, "it has further results");
     for (size_t i = want->n_in; i < n->n_in; i++)
         if (n->in[i])
-            return miss(x, n, "it has further operands");
-    if (!attrs_fit(x, g, n) || !stated_fits(x, g->pattern, g->value))
+            return match_miss(x, n, "it has further operands");
+    if (!match_attrs(x, g, n) || !stated_fits(x, g->pattern, g->value))
         return false;
     x->m->nodes[x->m->n_nodes++] = n;
     Mark before = mark(x);
@@ -350,14 +168,14 @@ static bool is_closed(Matcher *x) {
     for (size_t i = 1; i < m->n_nodes; i++) {
         const Use *use;
         if (m->nodes[i]->out[0]->type.quant)
-            return miss(x, m->nodes[i], "its result has a quantization of its own");
+            return match_miss(x, m->nodes[i], "its result has a quantization of its own");
         size_t n = uses_of(x->uses, m->nodes[i]->out[0], &use);
         for (size_t k = 0; k < n; k++) {
             bool inside = false;
             for (size_t j = 0; j < m->n_nodes; j++)
                 inside = inside || use[k].node == m->nodes[j];
             if (!inside)
-                return miss(x, m->nodes[i], "its result is read elsewhere, too");
+                return match_miss(x, m->nodes[i], "its result is read elsewhere, too");
         }
     }
     return true;
@@ -367,13 +185,14 @@ static bool solve(Matcher *x, const Goal *g) {
     if (!g)
         return is_closed(x);
     Mark before = mark(x);
-    if (g->pattern->kind == VALUE_INPUT)
-        return solve_operand(x, g);
     Value *had = bound_to(x, g->frame, g->pattern);
     if (had)
-        return had == g->value ? solve(x, g->next)
-                               : miss(x, g->reader, "it reads '" STR_FMT "', not '" STR_FMT "'",
-                                      STR_ARG(g->value->name), STR_ARG(had->name));
+        return had == g->value
+                   ? solve(x, g->next)
+                   : match_miss(x, g->reader, "it reads '" STR_FMT "', not '" STR_FMT "'",
+                                STR_ARG(g->value->name), STR_ARG(had->name));
+    if (g->pattern->kind == VALUE_INPUT)
+        return solve_operand(x, g);
     if (node_is_constant(g->pattern->def))
         return solve_constant(x, g);
     const Overloads *of = match_overloads(x->library, g->pattern->def);
