@@ -64,6 +64,10 @@ bool scaling_makes_up_for(const Scaling *s, const Node *n, const Node *q);
  * nothing else does; 1 where its window is too large for that. */
 float scaling_mean_up(const Node *average, double most);
 void scaling_floors(Scaling *s);
+/* A Cast to integers that hold the range, and back, goes; one to integers that leave the graph
+ * becomes a type (scaling_casts.c). */
+void scaling_skip_casts(Scaling *s);
+void scaling_type_outputs(Scaling *s);
 /* Types of scale 1 get the scales that make their numbers real (scaling_steps.c). */
 void scaling_steps(Scaling *s);
 /* v, integers of q as floats, is read here as if its step were 1; `made` has what was made of each
