@@ -15,6 +15,8 @@ import unittest
 import onnx
 
 import modelgen
+import modelgen_fields
+import modelgen_values
 import onnx_bytes
 
 COUNT = int(os.environ.get("QXC_RANDOM_MODELS", "300"))
@@ -25,7 +27,7 @@ def trip(seed):
     """What goes wrong with one model, or None."""
     data = modelgen.model_bytes(seed)
     with tempfile.TemporaryDirectory() as folder:
-        modelgen.write_external(folder)
+        modelgen_values.write_external(folder)
         try:
             back = onnx_bytes.round_trip(data, folder)
             if onnx_bytes.canonical(data) != onnx_bytes.canonical(back):
@@ -54,19 +56,19 @@ class RandomModels(unittest.TestCase):
     expected_seconds = 20
 
     def test_schema_is_covered(self):
-        known = modelgen.HANDLED | modelgen.REFUSED
-        self.assertEqual(known - modelgen.schema_fields(), set(), "fields that are not in the schema")
-        self.assertEqual(modelgen.schema_fields() - known, set(),
+        known = modelgen_fields.HANDLED | modelgen_fields.REFUSED
+        self.assertEqual(known - modelgen_fields.schema_fields(), set(), "fields that are not in the schema")
+        self.assertEqual(modelgen_fields.schema_fields() - known, set(),
                          "new fields of the schema: modelgen.py does not make them")
 
     def test_every_field_is_filled(self):
         filled, types, attributes = set(), set(), set()
         for seed in range(FIRST, FIRST + max(COUNT, 300)):
             model = onnx_bytes.model(modelgen.model_bytes(seed))
-            modelgen.filled_fields(model, filled)
+            modelgen_fields.filled_fields(model, filled)
             types |= {t.data_type for t in model.graph.initializer}
             attributes |= {a.type for n in model.graph.node for a in n.attribute}
-        self.assertEqual(modelgen.HANDLED - filled, set(), "never filled")
+        self.assertEqual(modelgen_fields.HANDLED - filled, set(), "never filled")
         self.assertEqual(types, set(onnx.TensorProto.DataType.values()) - {0})
         self.assertEqual(attributes - {0}, set(onnx.AttributeProto.AttributeType.values()) - {0})
 
@@ -85,7 +87,7 @@ class RandomModels(unittest.TestCase):
         t = model.graph.initializer.add(name=b"in segments", data_type=1, dims=[2], float_data=[1, 2])
         t.segment.begin, t.segment.end = 0, 2
         with tempfile.TemporaryDirectory() as folder:
-            modelgen.write_external(folder)
+            modelgen_values.write_external(folder)
             with self.assertRaisesRegex(AssertionError, "segments"):
                 onnx_bytes.round_trip(model.SerializeToString(), folder)
 
