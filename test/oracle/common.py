@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -159,6 +160,16 @@ class OracleCase(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls._scratch.cleanup()
+
+    def try_seeds(self, one, most, seconds):
+        """Calls one(seed) for as many seeds as that time allows."""
+        end = time.monotonic() + seconds
+        for seed in range(most):
+            if time.monotonic() > end:
+                break
+            with self.subTest(seed=seed):
+                one(seed)
+        self.assertGreater(seed, 10, "too slow to try more than a few models")
 
     def shared_model(self, name):
         path = MODELS / name

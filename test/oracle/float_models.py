@@ -4,6 +4,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from common import run_samples, session
+
 
 class Graph:
     """Collects nodes and initializers; every call returns the name of the result."""
@@ -87,3 +89,12 @@ def samples(model, count=8, seed=0):
     value = model.graph.input[0]
     shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
     return {value.name: (rng.standard_normal([count, *shape[1:]]) * 1.5 + 0.2).astype(np.float32)}
+
+
+def answered(name, folder):
+    """A model of MODELS as a file, inputs, and what onnxruntime makes of them."""
+    model = MODELS[name]()
+    path = folder / f"{name}.onnx"
+    onnx.save(model, path)
+    arrays = samples(model)
+    return path, arrays, run_samples(session(path), model, arrays)["y"]

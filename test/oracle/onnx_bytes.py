@@ -36,6 +36,20 @@ def model(data):
     return messages()["ModelProto"].FromString(data)
 
 
+def varint(v):
+    """A number as protobuf writes it."""
+    out = b""
+    while v >= 0x80:
+        out += bytes([v & 0x7F | 0x80])
+        v >>= 7
+    return out + bytes([v])
+
+
+def field(number, payload):
+    """A field of a message, of bytes or a message within."""
+    return varint(number << 3 | 2) + varint(len(payload)) + payload
+
+
 def qxc(*args, timeout=20, **kwargs):
     return subprocess.run([QXC, *map(str, args)], capture_output=True, timeout=timeout, **kwargs)
 

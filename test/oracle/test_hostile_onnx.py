@@ -16,23 +16,12 @@ import onnx
 from onnx import TensorProto, helper
 
 import onnx_bytes
+from onnx_bytes import field, varint
 
 F, I = TensorProto.FLOAT, TensorProto.INT64
 info = helper.make_tensor_value_info
 SANITIZER = re.compile(rb"Sanitizer|runtime error:|LeakSanitizer|Segmentation|core dumped")
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
-
-
-def varint(v):
-    out = b""
-    while v >= 0x80:
-        out += bytes([v & 0x7F | 0x80])
-        v >>= 7
-    return out + bytes([v])
-
-
-def field(number, payload):
-    return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 
 def model(nodes=None, inputs=None, outputs=None, opset=21, ir=10, **graph):

@@ -17,6 +17,7 @@ from onnx import TensorProto, helper
 
 import onnx_bytes
 import packaged
+from onnx_bytes import field, varint
 from node_cases import node_cases
 
 F, I = TensorProto.FLOAT, TensorProto.INT64
@@ -44,14 +45,7 @@ def custom(*attributes, inputs=("x",), outputs=("y",)):
 
 def unknown(number, payload=b"kept"):
     """An unknown field as bytes: a long one, a varint and two fixed ones."""
-    def varint(v):
-        out = b""
-        while v >= 0x80:
-            out += bytes([v & 0x7F | 0x80])
-            v >>= 7
-        return out + bytes([v])
-    return (varint(number << 3 | 2) + varint(len(payload)) + payload + varint(number + 1 << 3)
-            + varint(2**64 - 3) + varint(number + 2 << 3 | 1) + b"8bytes.." +
+    return (field(number, payload) + varint(number + 1 << 3) + varint(2**64 - 3) + varint(number + 2 << 3 | 1) + b"8bytes.." +
             varint(number + 3 << 3 | 5) + b"four")
 
 
@@ -161,8 +155,8 @@ class Header(RoundTrip):
         m.graph.node[0].domain = m.graph.input[0].doc_string = ""
         m.model_version = 0
         self.same(m)
-        for field in ("producer_name", "doc_string", "model_version"):
-            m.ClearField(field)
+        for text in ("producer_name", "doc_string", "model_version"):
+            m.ClearField(text)
         m.graph.ClearField("name")
         m.graph.node[0].ClearField("domain")
         self.same(m)

@@ -6,7 +6,6 @@ try fewer of them.
 """
 
 import random
-import time
 import unittest
 from typing import NamedTuple
 
@@ -165,13 +164,7 @@ class RandomModels(OracleCase):
         self.check_quantized("true", want, qxc_outputs(emitted, x, self.scratch, "-quiet"))
 
     def test_random(self):
-        end = time.monotonic() + SECONDS
-        for seed in range(MODELS):
-            if time.monotonic() > end:
-                break
-            with self.subTest(seed=seed):
-                self.one(seed)
-        self.assertGreater(seed, 10, "too slow to try more than a few models")
+        self.try_seeds(self.one, MODELS, SECONDS)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ their seed alone; slow machines try fewer of them.
 """
 
 import random
-import time
 import unittest
 from typing import NamedTuple
 
@@ -211,13 +210,7 @@ class RandomModels(OracleCase):
             self.compare(form, net, want, got)
 
     def test_random(self):
-        end = time.monotonic() + SECONDS
-        for seed in range(MODELS):
-            if time.monotonic() > end:
-                break
-            with self.subTest(seed=seed):
-                self.one(seed)
-        self.assertGreater(seed, 10, "too slow to try more than a few models")
+        self.try_seeds(self.one, MODELS, SECONDS)
 
 
 if __name__ == "__main__":

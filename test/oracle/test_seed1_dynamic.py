@@ -37,11 +37,7 @@ class Dynamic(OracleCase):
 
     @classmethod
     def _float_model(cls, name):
-        model = float_models.MODELS[name]()
-        path = cls.scratch / f"{name}.onnx"
-        onnx.save(model, path)
-        arrays = float_models.samples(model)
-        return path, arrays, run_samples(session(path), model, arrays)["y"]
+        return float_models.answered(name, cls.scratch)
 
     @classmethod
     def _theirs(cls, name, *weights):

@@ -51,11 +51,7 @@ class WeightOnly(OracleCase):
 
     @classmethod
     def _float_model(cls, name):
-        model = float_models.MODELS[name]()
-        path = cls.scratch / f"{name}.onnx"
-        onnx.save(model, path)
-        arrays = float_models.samples(model)
-        return path, arrays, run_samples(session(path), model, arrays)["y"]
+        return float_models.answered(name, cls.scratch)
 
     def made(self, name, weights, form):
         path = self.scratch / f"{name}_{weights.replace(' ', '_')}_{form}.onnx"
