@@ -128,14 +128,9 @@ long long side_bytes(const OutFiles *files) {
     return bytes;
 }
 
-void summary_print(const Job *j, Module *m, const OutFiles *files, const char *in_path,
-                   const char *out_path) {
-    diags_flush(j->d);
-    long long in = file_size(in_path), out = file_size(out_path);
-    in += in > 0 ? j->external[0] : 0;
-    out += out > 0 ? j->external[1] + side_bytes(files) : 0;
-    if (j->form == FORM_AS_IS && !j->ctx.n_remarks)
-        return;
+/* What was written, beside what was read. */
+static void print_size(const Job *j, const Module *m, const OutFiles *files, const char *in_path,
+                       long long in, const char *out_path, long long out) {
     if (j->wrote_c)
         fprintf(
             stderr,
@@ -147,22 +142,19 @@ void summary_print(const Job *j, Module *m, const OutFiles *files, const char *i
     else if (in > 0 && out > 0)
         fprintf(stderr, "%s: %lld bytes -> %s: %lld bytes (%.2fx)\n", in_path, in,
                 names_of(files, m->arena, out_path), out, (double)in / (double)out);
-    if (j->same_format && in > 0 && out > in)
-        explain_growth(j, m, out - in);
-    if (j->wrote_c) {
-        print_bands(j);
-        print_floats(j);
-    }
-    if (!j->wrote_c && j->opset != j->read_opset)
-        fprintf(stderr, "opset %lld -> %lld\n", (long long)j->read_opset, (long long)j->opset);
+}
+
+static void print_calibrated(const Job *j) {
     if (j->calibrated.samples)
         fprintf(stderr, "calibrated on %zu sample%s: %zu value%s%s\n", j->calibrated.samples,
                 plural((int64_t)j->calibrated.samples), j->calibrated.values,
                 plural((int64_t)j->calibrated.values),
                 j->o->calib_random >= 0 && !j->o->calib.n ? ", random data: scales mean little"
                                                           : "");
-    print_left_out(j);
-    completed_print(j);
+}
+
+/* What was done to weights, and what for lack of data was not. */
+static void print_weights(const Job *j) {
     if (j->widened)
         fprintf(
             stderr,
@@ -179,6 +171,10 @@ void summary_print(const Job *j, Module *m, const OutFiles *files, const char *i
                 j->ctx.n_outliers, plural((long long)j->ctx.n_outliers), j->ctx.n_with_outliers,
                 plural((long long)j->ctx.n_with_outliers), j->ctx.n_outliers == 1 ? "is" : "are",
                 j->ctx.n_outliers == 1 ? "it" : "them");
+}
+
+/* What the data did to biases, or did not. */
+static void print_biases(const Job *j) {
     if (j->ctx.biases_cost > 0)
         fprintf(stderr,
                 "biases are not corrected: on the calibration data that made the outputs %.1f dB "
@@ -189,10 +185,9 @@ void summary_print(const Job *j, Module *m, const OutFiles *files, const char *i
                 "what the data did to biases%s is no rule: give it beside the scheme, too, "
                 "or keep the model as .qir or ONNX\n",
                 j->rounded ? " and to weights of few bits" : "");
-    if (j->ctx.n_remarks)
-        fputs("not integer as it stands, and why:\n", stderr);
-    print_reasons(j, m);
-    print_inexact(j);
+}
+
+static void print_rounded_products(const Job *j) {
     size_t rounded = j->rounded_products;
     if (rounded)
         fprintf(stderr,
@@ -200,6 +195,35 @@ void summary_print(const Job *j, Module *m, const OutFiles *files, const char *i
                 "rounds activations to 8 bits there, too; the session option "
                 "session.qdq_matmulnbits_accuracy_level=1 keeps them float, which is slower\n",
                 rounded, rounded > 1 ? "s" : "", rounded > 1 ? "them" : "it");
+}
+
+void summary_print(const Job *j, Module *m, const OutFiles *files, const char *in_path,
+                   const char *out_path) {
+    diags_flush(j->d);
+    long long in = file_size(in_path), out = file_size(out_path);
+    in += in > 0 ? j->external[0] : 0;
+    out += out > 0 ? j->external[1] + side_bytes(files) : 0;
+    if (j->form == FORM_AS_IS && !j->ctx.n_remarks)
+        return;
+    print_size(j, m, files, in_path, in, out_path, out);
+    if (j->same_format && in > 0 && out > in)
+        explain_growth(j, m, out - in);
+    if (j->wrote_c) {
+        print_bands(j);
+        print_floats(j);
+    }
+    if (!j->wrote_c && j->opset != j->read_opset)
+        fprintf(stderr, "opset %lld -> %lld\n", (long long)j->read_opset, (long long)j->opset);
+    print_calibrated(j);
+    print_left_out(j);
+    completed_print(j);
+    print_weights(j);
+    print_biases(j);
+    if (j->ctx.n_remarks)
+        fputs("not integer as it stands, and why:\n", stderr);
+    print_reasons(j, m);
+    print_inexact(j);
+    print_rounded_products(j);
     if (j->advice)
         fprintf(stderr, "%s\n", j->advice);
     measured_print(j);

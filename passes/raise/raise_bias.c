@@ -113,6 +113,22 @@ static void tell_rounded(Raise *r, const Node *n, double steps) {
              node_text(n));
 }
 
+/* The same of any bias, where `have` is its own grid, or NULL. */
+static void tell_restated(Raise *r, const Node *n, const Value *bias, const Quant *have,
+                          double steps) {
+    if (!have) {
+        tell_rounded(r, n, steps);
+        return;
+    }
+    diag_note(r->b.d, n->loc,
+              "%s: bias '%s' is on a grid of its own; restated at the scale of the accumulator",
+              node_text(n), diag_name(r->b.d, bias->name));
+    if (steps > 0.5)
+        diag(r->b.d, DIAG_REMARK, n->loc,
+             "%s: its bias is rounded to that: results are up to %.3g steps off", node_text(n),
+             steps);
+}
+
 /* The bias as real numbers, where whole units of the sums would be too coarse for the result and
  * finer ones can be had; else NULL. `*steps` is how far the result will be off. */
 static Value *finer_bias(Raise *r, const BiasUnits *u, Value *bias, const Value *w, double *steps) {
@@ -175,17 +191,7 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
                  "%s: its bias is rounded: results are up to %.3g steps off", node_text(n), steps);
         return real;
     }
-    if (have)
-        diag_note(r->b.d, n->loc,
-                  "%s: bias '%s' is on a grid of its own; restated at the scale of "
-                  "the accumulator",
-                  node_text(n), diag_name(r->b.d, bias->name));
-    if (!have)
-        tell_rounded(r, n, steps);
-    else if (steps > 0.5)
-        diag(r->b.d, DIAG_REMARK, n->loc,
-             "%s: its bias is rounded to that: results are up to %.3g steps off", node_text(n),
-             steps);
+    tell_restated(r, n, bias, have, steps);
     if (f != 1)
         node_set_float(n, rule->mac.bias_factor, (float)product);
     Tensor *numbers = have && f == 1 ? const_dequantize(r->b.a, t, have) : NULL;
