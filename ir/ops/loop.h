@@ -17,7 +17,10 @@ typedef struct ScanAttrs {
 size_t loop_carried(const OpCtx *c); /* how many values */
 /* How often the body of a Loop runs, where that is known and the condition has no say; else -1. */
 int64_t loop_trips(const OpCtx *c);
-/* The same of a Scan, by the first of its inputs that tells: its laws say that all have one length.
+/* At most, as its operand says; -1 where it does not. OpDef.longest */
+int64_t loop_longest(const OpCtx *c);
+/* How often that of a Scan does, by the first of its inputs that tells: its laws say that all have
+ * one length.
  */
 int64_t scan_length(const OpCtx *c);
 /* Elements along an axis, which may count from the end; -1 where that is not known. */
