@@ -7,23 +7,6 @@
 
 /* ---- out ---- */
 
-/* An entry of the key alone: where another tool's entries came after ours, it keeps the place. */
-static bool keeps_place(const StrPair *p, const char *key) {
-    return str_is(p->key, key) && !p->value.s && !p->extra.n;
-}
-
-/* Where a place is kept for it, else behind all others. */
-static void add(Arena *a, Meta *meta, const char *key, Str text) {
-    StrPair *items = NEW_ARRAY(a, StrPair, meta->n + 1); /* lists may be shared */
-    size_t at = 0;
-    if (meta->n)
-        memcpy(items, meta->items, meta->n * sizeof *items);
-    while (at < meta->n && !keeps_place(&items[at], key))
-        at++;
-    items[at] = (StrPair){.key = str_from(key), .value = text};
-    *meta = (Meta){items, meta->n + (at == meta->n)};
-}
-
 void metadata_set(Arena *a, Meta *meta, const char *key, Str text) {
     StrPair *items = NEW_ARRAY(a, StrPair, meta->n + 1);
     size_t n = 0;
@@ -40,16 +23,16 @@ static void put_value(Value *v, void *ctx) {
     Module *m = ctx;
     Str stat = v->stat ? qir_stat_text(m, v->stat) : STR_NONE;
     if (stat.n)
-        add(m->arena, &v->meta, META_STAT, stat);
+        meta_set(m->arena, &v->meta, STR(META_STAT), stat);
     if (v->from.n)
-        add(m->arena, &v->meta, META_FROM, qir_from_text(m, v->from));
+        meta_set(m->arena, &v->meta, STR(META_FROM), qir_from_text(m, v->from));
 }
 
 static void put_nodes(Graph *g, void *ctx) {
     Module *m = ctx;
     FOR_NODES(n, g)
     if (n->from.n)
-        add(m->arena, &n->meta, META_FROM, qir_from_text(m, n->from));
+        meta_set(m->arena, &n->meta, STR(META_FROM), qir_from_text(m, n->from));
 }
 
 void metadata_put(Module *m) {
@@ -58,7 +41,8 @@ void metadata_put(Module *m) {
 }
 
 void metadata_put_external(Module *m, const char *name, const char *hash) {
-    add(m->arena, &m->meta, META_EXTERNAL, arena_strf(m->arena, "%s sha256:%s", name, hash));
+    meta_set(m->arena, &m->meta, STR(META_EXTERNAL),
+             arena_strf(m->arena, "%s sha256:%s", name, hash));
 }
 
 /* ---- in ---- */
@@ -68,16 +52,15 @@ typedef struct Take {
     QirParts *parts;
 } Take;
 
-/* The last entry of that key, or NULL. One with more or less in it than we write is another's. */
+/* The entry of that key, or NULL. One with more or less in it than we write is another's. The key
+ * alone keeps the place where another tool's entries came behind ours. */
 static StrPair *find(const Meta *meta, const char *key) {
-    StrPair *found = NULL;
     for (size_t i = 0; i < meta->n; i++) {
-        if (keeps_place(&meta->items[i], key))
-            return NULL;
-        if (str_is(meta->items[i].key, key) && !meta->items[i].extra.n)
-            found = &meta->items[i];
+        StrPair *p = &meta->items[i];
+        if (str_is(p->key, key))
+            return p->value.s && !p->extra.n ? p : NULL;
     }
-    return found;
+    return NULL;
 }
 
 /* Entries are unread memory of this object alone. */

@@ -22,24 +22,23 @@ static Str text_of(const Attr *a, Arena *arena) {
     return attr_holds(a, ATTR_STRING) ? a->v.s[0] : arena_strf(arena, "%lld", (long long)a->v.i[0]);
 }
 
+static void move_attr(NodeRules *r, Node *n, const Attr *a) {
+    Str text = text_of(a, r->m->arena), other = node_meta(n, a->name);
+    if (other.s && !str_eq(other, text))
+        r->ok = diag_error(r->d, n->loc, "%s: %s is \"%s\" as an attribute, \"%s\" as metadata",
+                           node_text(n), diag_name(r->d, a->name), diag_name(r->d, text),
+                           diag_name(r->d, other));
+    meta_set(r->m->arena, &n->meta, a->name, text);
+}
+
 static void move_attrs(NodeRules *r, Node *n) {
-    size_t kept = 0, moved = 0;
-    for (size_t i = 0; i < n->n_attrs; i++)
-        moved += is_ours(&n->attrs[i]);
-    if (!moved)
-        return;
-    StrPair *items = NEW_ARRAY(r->m->arena, StrPair, n->meta.n + moved);
-    Meta meta = {items, n->meta.n};
-    if (n->meta.n)
-        memcpy(items, n->meta.items, n->meta.n * sizeof *items);
+    size_t kept = 0;
     for (size_t i = 0; i < n->n_attrs; i++)
         if (is_ours(&n->attrs[i]))
-            items[meta.n++] =
-                (StrPair){.key = n->attrs[i].name, .value = text_of(&n->attrs[i], r->m->arena)};
+            move_attr(r, n, &n->attrs[i]);
         else
             n->attrs[kept++] = n->attrs[i];
     n->n_attrs = kept;
-    n->meta = meta;
 }
 
 /* ---- rules ---- */
@@ -160,7 +159,7 @@ void scheme_keep_node(Node *n) {
     if (!n->name.n && n->n_out && n->out[0])
         n->name = n->out[0]->name; /* only a node with a name can state this */
     if (n->name.n && !node_meta(n, key).s)
-        node_add_meta(n, key, STR("float"));
+        meta_set(n->graph->module->arena, &n->meta, key, STR("float"));
 }
 
 bool scheme_of_nodes(Scheme *s, Module *m, Diags *d) {

@@ -27,13 +27,7 @@ bool node_bound(const Node *n, int64_t *most, Diags *d) {
 
 void node_set_bound(Node *n, int64_t most) {
     Arena *a = n->graph->module->arena;
-    const StrPair *old = entry(n);
-    size_t at = old ? (size_t)(old - n->meta.items) : n->meta.n;
-    StrPair *items = NEW_ARRAY(a, StrPair, n->meta.n + 1); /* lists may be shared */
-    if (n->meta.n)
-        memcpy(items, n->meta.items, n->meta.n * sizeof *items);
-    items[at] = (StrPair){.key = STR(META_BOUND), .value = arena_strf(a, "%lld", (long long)most)};
-    n->meta = (Meta){items, n->meta.n + !old};
+    meta_set(a, &n->meta, STR(META_BOUND), arena_strf(a, "%lld", (long long)most));
 }
 
 int type_open_axis(Type t) {

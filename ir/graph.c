@@ -283,12 +283,15 @@ Str node_meta(const Node *n, Str key) {
     return STR_NONE;
 }
 
-void node_add_meta(Node *n, Str key, Str value) {
-    StrPair *items = NEW_ARRAY(n->graph->module->arena, StrPair, n->meta.n + 1);
-    if (n->meta.n) /* lists may be shared */
-        memcpy(items, n->meta.items, n->meta.n * sizeof *items);
-    items[n->meta.n] = (StrPair){.key = key, .value = value};
-    n->meta = (Meta){items, n->meta.n + 1};
+void meta_set(Arena *a, Meta *meta, Str key, Str value) {
+    StrPair *items = NEW_ARRAY(a, StrPair, meta->n + 1); /* lists may be shared */
+    size_t at = 0;
+    if (meta->n)
+        memcpy(items, meta->items, meta->n * sizeof *items);
+    while (at < meta->n && !str_eq(items[at].key, key))
+        at++;
+    items[at] = (StrPair){.key = key, .value = value};
+    *meta = (Meta){items, meta->n + (at == meta->n)};
 }
 
 void node_set_string(Node *n, const char *name, Str v) {

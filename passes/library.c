@@ -83,11 +83,7 @@ static bool claim(Library *l, Overloads *of, Function *f, Diags *d) {
 }
 
 static void mark_own(Library *l, Function *f) {
-    StrPair *items = NEW_ARRAY(l->arena, StrPair, f->meta.n + 1);
-    for (size_t i = 0; i < f->meta.n; i++)
-        items[i] = f->meta.items[i];
-    items[f->meta.n] = (StrPair){.key = str_from(OWN), .value = STR("")};
-    f->meta = (Meta){items, f->meta.n + 1};
+    meta_set(l->arena, &f->meta, str_from(OWN), STR(""));
 }
 
 bool library_add(Library *l, Module *m, bool own, Diags *d) {

@@ -43,7 +43,7 @@ static bool put(Node *n, const char *role, size_t index, Str text, Diags *d) {
         return str_eq(old, text) ||
                diag_error(d, n->loc, "%s: %s \"%s\" is to be \"%s\" now: take out the old one",
                           node_text(n), key.s, diag_name(d, old), diag_name(d, text));
-    node_add_meta(n, key, text);
+    meta_set(a, &n->meta, key, text);
     return true;
 }
 

@@ -59,7 +59,7 @@ Function *read_function(Reader *r, const Onnx__FunctionProto *p) {
     f->domain = read_name(r, f->loc, p->has_domain, p->domain);
     f->overload = read_name(r, f->loc, p->has_overload, p->overload);
     f->doc = pb_str(p->has_doc_string, p->doc_string);
-    f->meta = read_meta(r, p->n_metadata_props, p->metadata_props);
+    f->meta = read_meta(r, f->loc, p->n_metadata_props, p->metadata_props);
     f->imports = read_imports(r, f->loc, p->n_opset_import, p->opset_import);
     f->n_imports = p->n_opset_import;
     if (f->name.n == 0)

@@ -171,7 +171,7 @@ static Node *read_node_head(Reader *r, const Scope *s, const Onnx__NodeProto *p,
     n->overload = read_name(r, at, p->has_overload, p->overload);
     n->name = read_name(r, at, p->has_name, p->name);
     n->doc = pb_str(p->has_doc_string, p->doc_string);
-    n->meta = read_meta(r, p->n_metadata_props, p->metadata_props);
+    n->meta = read_meta(r, at, p->n_metadata_props, p->metadata_props);
     n->loc = at;
     if (op.n == 0)
         diag_error(r->diags, at, "a node has no operator");
@@ -254,7 +254,7 @@ Graph *read_graph(Reader *r, const Onnx__GraphProto *p, const Scope *outer, Node
     g->owner = owner;
     g->loc = at;
     g->doc = pb_str(p->has_doc_string, p->doc_string);
-    g->meta = read_meta(r, p->n_metadata_props, p->metadata_props);
+    g->meta = read_meta(r, at, p->n_metadata_props, p->metadata_props);
     Scope s = {outer, g, map_new(r->arena)};
     Infos infos = read_infos(r, p->n_value_info, p->value_info, p->n_output, p->output);
     read_inputs(r, &s, p);

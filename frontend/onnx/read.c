@@ -86,7 +86,7 @@ Str read_name(Reader *r, Loc at, bool has, ProtobufCBinaryData b) {
     return s;
 }
 
-Meta read_meta(Reader *r, size_t n, Onnx__StringStringEntryProto **entries) {
+Meta read_pairs(Reader *r, size_t n, Onnx__StringStringEntryProto **entries) {
     Meta m = {n ? NEW_ARRAY(r->arena, StrPair, n) : NULL, n};
     for (size_t i = 0; i < n; i++) {
         m.items[i].key = pb_str(entries[i]->has_key, entries[i]->key);
@@ -94,6 +94,30 @@ Meta read_meta(Reader *r, size_t n, Onnx__StringStringEntryProto **entries) {
         m.items[i].extra = only_unknown(r, &entries[i]->base);
     }
     return m;
+}
+
+/* ONNX wants keys to differ, and its checker refuses a model with one twice. Readers that make a
+ * map of the list are left with the last entry. */
+Meta read_meta(Reader *r, Loc at, size_t n, Onnx__StringStringEntryProto **entries) {
+    Meta m = read_pairs(r, n, entries), kept = {m.items, 0};
+    if (n < 2)
+        return m;
+    Map *last = map_new(r->arena);
+    for (size_t i = 0; i < n; i++)
+        map_set(last, m.items[i].key, entries[i]);
+    for (size_t i = 0; i < n; i++) {
+        if (map_get(last, m.items[i].key) == entries[i]) {
+            m.items[kept.n++] = m.items[i];
+        } else if (!r->warned_keys) {
+            r->warned_keys = true;
+            diag_warning(
+                r->diags, at,
+                "its metadata have the key \"%s\" twice: the last entry is kept (said once "
+                "per model)",
+                diag_name(r->diags, m.items[i].key));
+        }
+    }
+    return kept;
 }
 
 Import *read_imports(Reader *r, Loc at, size_t n, Onnx__OperatorSetIdProto **sets) {
@@ -154,7 +178,7 @@ static void read_header(Reader *r, Loc at, const Onnx__ModelProto *p) {
     m->doc = pb_str(p->has_doc_string, p->doc_string);
     m->imports = read_imports(r, at, p->n_opset_import, p->opset_import);
     m->n_imports = m->cap_imports = p->n_opset_import;
-    m->meta = read_meta(r, p->n_metadata_props, p->metadata_props);
+    m->meta = read_meta(r, at, p->n_metadata_props, p->metadata_props);
 }
 
 static void read_model(Reader *r, const Onnx__ModelProto *p) {

@@ -19,7 +19,7 @@ typedef struct Reader {
     const FileMap *map; /* where it is mapped, or NULL */
     uint32_t source;    /* its number in diags */
     ExternalFiles externals;
-    bool warned_utf8, warned_negative;
+    bool warned_utf8, warned_negative, warned_keys;
     Buf words;         /* for locations; reused */
     uint32_t n_places; /* numbered as they are met: the same file gives the same numbers */
     const Place *in;   /* the graph or function that is being read */
@@ -44,7 +44,9 @@ const Place *enter_place(Reader *r, const char *words, Str name, const char *res
 Str pb_str(bool has, ProtobufCBinaryData b);
 /* A name, checked. */
 Str read_name(Reader *r, Loc at, bool has, ProtobufCBinaryData b);
-Meta read_meta(Reader *r, size_t n, Onnx__StringStringEntryProto **entries);
+Meta read_pairs(Reader *r, size_t n, Onnx__StringStringEntryProto **entries);
+/* The same of metadata: of entries with one key the last is kept, with a warning. */
+Meta read_meta(Reader *r, Loc at, size_t n, Onnx__StringStringEntryProto **entries);
 Import *read_imports(Reader *r, Loc at, size_t n, Onnx__OperatorSetIdProto **sets);
 
 /* ---- extra.c: what the IR has no field for ---- */

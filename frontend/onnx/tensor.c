@@ -60,11 +60,11 @@ Tensor *read_tensor(Reader *r, Loc at, const Onnx__TensorProto *p, bool named) {
     if (named)
         t->name = read_name(r, at, p->has_name, p->name);
     t->doc = pb_str(p->has_doc_string, p->doc_string);
-    t->meta = read_meta(r, p->n_metadata_props, p->metadata_props);
+    t->meta = read_meta(r, at, p->n_metadata_props, p->metadata_props);
     t->extra = tensor_extra(r, p);
     if (is_external(p)) {
         t->place = TENSOR_EXTERNAL;
-        t->external = read_meta(r, p->n_external_data, p->external_data);
+        t->external = read_pairs(r, p->n_external_data, p->external_data);
     } else if (p->has_data_location && p->data_location != 0) {
         diag_error(r->diags, at, "%d is not a data location", (int)p->data_location);
         return NULL;

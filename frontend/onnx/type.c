@@ -115,7 +115,7 @@ void read_info(Reader *r, Value *v, const Onnx__ValueInfoProto *p) {
             extra_message(&extra, INFO_TYPE, &p->type->base);
     }
     v->doc = pb_str(p->has_doc_string, p->doc_string);
-    v->meta = read_meta(r, p->n_metadata_props, p->metadata_props);
+    v->meta = read_meta(r, v->loc, p->n_metadata_props, p->metadata_props);
     extra_unknown(&extra, &p->base);
     v->extra = extra_done(&extra);
 }

@@ -45,13 +45,16 @@ bool read_metadata(Reader *r, Span fields, Meta *out) {
     StrPair *items = NEW_ARRAY(r->arena, StrPair, fields.n);
     bool ok = true;
     for (uint32_t i = 0; i < fields.n; i++) {
-        items[i].key = no_key(r, &f[i]) ? STR_NONE : f[i].key;
+        if (no_key(r, &f[i])) /* who reads ONNX takes an absent key for an empty one */
+            f[i].key = STR_NONE;
+        items[i].key = f[i].key;
         clauses_check(r, f[i].clauses, "x", "an entry of metadata");
         if (f[i].clauses)
             items[i].extra = f[i].clauses->extra;
         if (f[i].has_val)
             ok &= val_str(r, &f[i].val, "a value of metadata", &items[i].value);
     }
+    check_unique(r, f, fields.n, "metadata");
     *out = (Meta){items, fields.n};
     return ok;
 }

@@ -52,15 +52,29 @@ static Value *await(Reader *r, Frame *f, Str name, Value *stand_in) {
     return v;
 }
 
+static Value *await_use(Reader *r, Missing m) {
+    Frame *f = r->frame;
+    m.frame = f;
+    m.stand_in = await(r, f, m.name, NULL);
+    ARENA_PUSH(r->arena, f->missing, f->n_missing, f->cap_missing, m);
+    return m.stand_in;
+}
+
 Value *find_or_await(Reader *r, Str name, Range at, size_t operand) {
     Value *v = find_value_quietly(r, name);
+    return v ? v : await_use(r, (Missing){.name = name, .at = at, .operand = operand});
+}
+
+Value *find_described(Reader *r, Str name, Range at) {
+    Value *v = map_get(r->frame->names, name), *outer = v ? NULL : find_value_quietly(r, name);
     if (v)
         return v;
-    Frame *f = r->frame;
-    v = await(r, f, name, NULL);
-    Missing m = {.name = name, .at = at, .frame = f, .stand_in = v, .operand = operand};
-    ARENA_PUSH(r->arena, f->missing, f->n_missing, f->cap_missing, m);
-    return v;
+    if (!outer)
+        return await_use(r, (Missing){.name = name, .at = at, .operand = NO_OPERAND, .own = true});
+    error_at(r, at, "%%%s is of a graph around this one: lines about it stand there",
+             shown(r, name));
+    diag_note(r->diags, outer->loc, "the definition");
+    return value_of_no_graph(r->module, name);
 }
 
 void own_operands(Reader *r, Node *n, Range op) {
@@ -126,7 +140,8 @@ static void report_one(Reader *r, const Frame *f, Missing m) {
         diag_note(r->diags, v->loc, "the definition");
         return;
     }
-    error_at(r, m.at, "%%%s is not defined", shown(r, m.name));
+    error_at(r, m.at, "%%%s is not defined%s", shown(r, m.name),
+             m.own && f->outer ? " in this graph, where the lines about it stand" : "");
     diag_did_you_mean_next(r->diags, loc_of(r, m.at), m.name, next_in_sight,
                            &(NamesInSight){m.frame, 0});
 }
@@ -165,7 +180,7 @@ void report_missing(Reader *r, Frame *f) {
         bool late = map_get(f->names, m.name);
         if (has_come(&m))
             continue;
-        if (f->outer && !late && !m.frame->broken) {
+        if (f->outer && !late && !m.own && !m.frame->broken) {
             hand_up(r, m, f->outer);
             continue;
         }
@@ -176,6 +191,7 @@ void report_missing(Reader *r, Frame *f) {
             continue;
         map_set(told, m.name, r);
         report_one(r, f, m);
-        note_others(r, map_get(uses, m.name));
+        if (!m.own) /* others find it in a graph around, or miss it there */
+            note_others(r, map_get(uses, m.name));
     }
 }

@@ -94,7 +94,7 @@ static void add_note(Value *v, Node *n) {
 }
 
 void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses *c) {
-    Value *v = find_or_await(r, str_of(r, name), range_of(name), NO_OPERAND);
+    Value *v = find_described(r, str_of(r, name), range_of(name));
     Node *n = node_new(r->frame->graph, STR_NONE, STR_NONE, 0, 0);
     op_name_parts(r, op, &n->domain, &n->op, &n->overload);
     n->loc = loc_of(r, op.at);
@@ -116,7 +116,7 @@ void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses 
 }
 
 void read_from(Reader *r, Range word, Token name, Clauses *c) {
-    Value *v = find_or_await(r, str_of(r, name), range_of(name), NO_OPERAND);
+    Value *v = find_described(r, str_of(r, name), range_of(name));
     Provenance *from = v->kind == VALUE_NODE ? &v->def->from : &v->from;
     if (v->kind == VALUE_INPUT)
         error_at(r, range_of(name), "a 'from' line is about a constant, or a node by its result");
@@ -137,7 +137,7 @@ static void take_meta(Reader *r, Range word, Meta *to, Meta meta, const char *wh
 
 void read_meta_line(Reader *r, Range word, Token name, Span fields) {
     Meta meta;
-    Value *v = find_or_await(r, str_of(r, name), range_of(name), NO_OPERAND);
+    Value *v = find_described(r, str_of(r, name), range_of(name));
     read_metadata(r, fields, &meta);
     const char *whose = arena_strf(r->arena, "%%%s", shown(r, v->name)).s;
     take_meta(r, word, v->kind == VALUE_NODE ? &v->def->meta : &v->meta, meta, whose);

@@ -117,7 +117,7 @@ static void check_signs(Reader *r, const Stat *s, const Field *f, size_t n) {
 
 void read_stat(Reader *r, Token name, Span fields) {
     Str key = str_of(r, name);
-    Value *v = find_or_await(r, key, range_of(name), NO_OPERAND);
+    Value *v = find_described(r, key, range_of(name));
     Stat *s = NEW(r->arena, Stat);
     s->loc = loc_of(r, range_of(name));
     Field *f = take_fields(r, fields);

@@ -116,9 +116,10 @@ typedef struct Missing { /* a use of what is not defined (yet) */
     Value *stand_in;           /* for a constant that may still come; NULL where none may */
     Node *node;                /* that reads it, as this operand; NULL: no node does */
     size_t operand;
+    bool own; /* of this graph: the graphs around it are not asked */
 } Missing;
 
-enum { NO_OPERAND = SIZE_MAX }; /* of a line about a value */
+enum { NO_OPERAND = SIZE_MAX };
 
 typedef struct Marks { /* heights of the stacks */
     uint32_t vals, fields, binds, ins, dims, origins;
@@ -414,6 +415,8 @@ Value *find_value_quietly(const Reader *r, Str name);
 /* The same where a constant may stand behind its use: a value without a graph, until its line
  * comes. `operand` of the node that is being read, or NO_OPERAND. */
 Value *find_or_await(Reader *r, Str name, Range at, size_t operand);
+/* The same for a line about a value, which stands in the value's own graph. */
+Value *find_described(Reader *r, Str name, Range at);
 /* The operands awaited behind `op` are this node's. */
 void own_operands(Reader *r, Node *n, Range op);
 /* What stands for the constant in this body; NULL where nobody waits for it. */

@@ -27,7 +27,7 @@ static const Value *weights_of(const Node *n) {
 static void state(Node *n, Str key, Str value, Diags *d) {
     Str old = node_meta(n, key);
     if (!old.s)
-        node_add_meta(n, key, value);
+        meta_set(n->graph->module->arena, &n->meta, key, value);
     else if (!str_eq(old, value))
         diag_warning(d, n->loc, "%s: %s stays \"%s\", though it is \"%s\" now", node_text(n), key.s,
                      diag_name(d, old), value.s);
