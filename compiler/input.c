@@ -193,7 +193,7 @@ static Module *check(Session *s, Module *m, bool is_text) {
         return NULL;
     verify_stats(m, s->d);
     verify_extra(m, s->d);
-    return m;
+    return metadata_check(m, is_text, s->d) ? m : NULL;
 }
 
 static Module *read_model(Session *s, size_t i, ExitCode *code) {

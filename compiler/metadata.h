@@ -21,5 +21,8 @@ void metadata_set(Arena *a, Meta *meta, const char *key, Str text);
 /* To be called after an ONNX file was read: takes what is ours out of the metadata. What has our
  * key and is not what we would write stays as it is, with a warning. */
 void metadata_take(Module *m);
+/* Reports what stands under keys that begin with qxc. and is not read: warnings, but false after an
+ * error where a bound of lengths is no number. */
+bool metadata_check(Module *m, bool is_text, Diags *d);
 
 #endif

@@ -7,6 +7,7 @@ typedef struct NodeRules {
     Module *m;
     Diags *d;
     Scheme *out;
+    bool checks; /* alone: nothing is decided, and what is wrong is no error */
     bool ok;
 } NodeRules;
 
@@ -44,8 +45,9 @@ static void move_attrs(NodeRules *r, Node *n) {
 /* ---- rules ---- */
 
 static bool wrong(const NodeRules *r, const Node *n, const StrPair *p, const char *why) {
-    return diag_error(r->d, n->loc, "%s: %s \"%s\": %s", node_text(n), diag_name(r->d, p->key),
-                      diag_name(r->d, p->value), why);
+    diag(r->d, r->checks ? DIAG_WARNING : DIAG_ERROR, n->loc, "%s: %s \"%s\": %s", node_text(n),
+         diag_name(r->d, p->key), diag_name(r->d, p->value), why);
+    return false;
 }
 
 static const char *said_as(const NodeRules *r, const Node *n, const StrPair *p) {
@@ -62,9 +64,10 @@ static bool read_line(NodeRules *r, const Node *n, const StrPair *p, SchemeRole 
     Str text = arena_strf(a, "scheme { %s%s " STR_FMT " }", of_node ? "node \"*\" " : "",
                           scheme_role_name(role), STR_ARG(setting));
     const char *source = arena_strf(a, "%s of %s", diag_name(r->d, p->key), node_text(n)).s;
-    if (!qir_read_scheme_text(a, r->d, source, text, &line)) {
-        diag_note(r->d, n->loc, "stated by %s", node_text(n));
-        return false;
+    Diags *d = r->checks ? diags_new(a, NULL, false) : r->d;
+    if (!qir_read_scheme_text(a, d, source, text, &line)) {
+        diag_note(d, n->loc, "stated by %s", node_text(n));
+        return r->checks && wrong(r, n, p, "no rule says this");
     }
     if (!scheme_is_of_role(&line, role) || line.rules[0].of != (of_node ? SCHEME_NODE : SCHEME_ALL))
         return wrong(r, n, p, "one property of this node is wanted, and no other rules");
@@ -107,6 +110,8 @@ static bool read_aidge(NodeRules *r, const Node *n, const StrPair *p, Str word) 
         return str_is(p->value, "0") || read_keep(r, n, &(StrPair){p->key, STR("float")});
     if (str_is(word, "accumulationprecision") && str_is(p->value, "int32"))
         return true; /* as it is anyway */
+    if (r->checks)
+        return true;
     diag_warning(r->d, n->loc, "%s: %s \"%s\" is not taken over; it stays metadata", node_text(n),
                  diag_name(r->d, p->key), diag_name(r->d, p->value));
     return true;
@@ -142,12 +147,21 @@ static bool read_pair(NodeRules *r, const Node *n, const StrPair *p) {
     return true;
 }
 
+static void check_attrs(NodeRules *r, const Node *n) {
+    for (const Attr *a = n->attrs; a < n->attrs + n->n_attrs; a++)
+        if (is_ours(a))
+            read_pair(r, n, &(StrPair){.key = a->name, .value = text_of(a, r->m->arena)});
+}
+
 static void read_graph(Graph *g, void *ctx) {
     NodeRules *r = ctx;
     if (graph_function(g))
         return; /* its nodes get their names where they are called */
     FOR_NODES(n, g) {
-        move_attrs(r, n);
+        if (r->checks)
+            check_attrs(r, n);
+        else
+            move_attrs(r, n);
         for (size_t i = 0; i < n->meta.n; i++)
             if (str_starts(n->meta.items[i].key, META_QUANTIZATION))
                 r->ok = read_pair(r, n, &n->meta.items[i]) && r->ok;
@@ -163,7 +177,12 @@ void scheme_keep_node(Node *n) {
 }
 
 bool scheme_of_nodes(Scheme *s, Module *m, Diags *d) {
-    NodeRules r = {m, d, s, true};
+    NodeRules r = {m, d, s, false, true};
     module_each_graph(m, read_graph, &r);
     return r.ok;
+}
+
+void scheme_check_nodes(Module *m, Diags *d) {
+    Scheme none = {0};
+    module_each_graph(m, read_graph, &(NodeRules){m, d, &none, true, true});
 }

@@ -89,7 +89,9 @@ bool step_scheme(Job *j, Module *m) {
     Scheme *s = &j->ctx.scheme;
     *s = (Scheme){0};
     scheme_append(s, m->arena, &j->flags);
-    if (j->form != FORM_AS_IS && !scheme_of_nodes(s, m, j->d))
+    if (j->form == FORM_AS_IS)
+        scheme_check_nodes(m, j->d);
+    else if (!scheme_of_nodes(s, m, j->d))
         return false;
     scheme_append(s, m->arena, &j->donated);
     scheme_append(s, m->arena, &m->rules);
