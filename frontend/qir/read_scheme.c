@@ -101,6 +101,8 @@ static bool read_keep(Rule *t, const Val *v) {
                             ? "nodes are kept: a value stays float with 'value NAME float'"
                             : "nodes are quantized: of a value its type is said, as in "
                               "'value NAME int8q'");
+    if (t->rule.keep != SCHEME_UNSAID)
+        return error_at(t->r, v->at, "whether a node stays float is said twice");
     t->rule.keep = choice_of(t, v);
     return !t->rule.keep || rule_take(t, "float") ||
            error_at(t->r, v->at, "a node is kept as in 'keep float'");

@@ -3,6 +3,7 @@
 #include "passes/dynamic_form.h"
 #include "passes/quantize/choice.h"
 #include "passes/quantize/decide.h"
+#include "passes/recipe.h"
 #include "passes/split_products.h"
 
 typedef struct Effect {              /* of one rule */
@@ -53,13 +54,18 @@ static bool has_weights(const Node *n) {
     return false;
 }
 
-static bool may_have_bias(const Node *n) {
-    return n->def && n->def->quant.kind == QUANT_MAC;
+/* A constant that is added behind counts, and one that correcting what weights lose would bring. */
+static bool may_have_bias(const Effects *x, const Node *n) {
+    if (!n->def || n->def->quant.kind != QUANT_MAC)
+        return false;
+    size_t at = (size_t)n->def->quant.mac.bias;
+    return (at && (node_input(n, at) || has_weights(n))) || recipe_bias_of(x->uses, n);
 }
 
 static void look_at_nodes(Graph *g, void *ctx) {
     Effects *x = ctx;
     FOR_NODES(n, g) {
+        bool kept = choice_why_kept(x->c, n); /* a walk of its own */
         RuleWalk walk = rules_begin(&x->c->scheme);
         rules_of_node(&walk, n);
         for (const SchemeRule *r; (r = rules_next(&walk));) {
@@ -67,8 +73,8 @@ static void look_at_nodes(Graph *g, void *ctx) {
             if (!is_told(r) || !rule_matches_node(r, n))
                 continue;
             e->finds = true;
-            e->can[SCHEME_WEIGHTS] = e->can[SCHEME_WEIGHTS] || has_weights(n);
-            e->can[SCHEME_BIAS] = e->can[SCHEME_BIAS] || may_have_bias(n);
+            e->can[SCHEME_WEIGHTS] |= !kept && has_weights(n);
+            e->can[SCHEME_BIAS] |= !kept && may_have_bias(x, n);
             e->whole = whole_refusal(n) ? n : e->whole;
             for (size_t i = 0; i < n->n_in; i++)
                 add_value(e, SCHEME_IN, n->in[i]);
