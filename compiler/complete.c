@@ -12,6 +12,7 @@
 #include "passes/quantize/decide.h"
 #include "passes/quantize/loosen.h"
 #include "passes/quantize/open.h"
+#include "passes/quantize/vanished.h"
 #include "passes/quantize/weight_error.h"
 
 /* Data, or a name, for a model that has decisions already. */
@@ -274,6 +275,7 @@ bool step_note_completed(Job *j, Module *m) {
     j->completed = names.n;
     j->completed_names = buf_as_str(&names.text);
     warn_of_rounded(j);
+    tell_vanished(&j->ctx, m);
     forget_decided(j, m);
     if (j->form <= FORM_FAKE)
         job_leave_word(j, m);

@@ -13,6 +13,7 @@
 #include "passes/quantize/masks.h"
 #include "passes/quantize/open.h"
 #include "passes/quantize/outliers.h"
+#include "passes/quantize/vanished.h"
 #include "passes/quantize/weight_error.h"
 
 /* ---- what there is to decide from ---- */
@@ -298,6 +299,7 @@ bool step_note_decisions(Job *j, Module *m) {
     ModuleForm f = module_form(m);
     j->nothing = !f.fake && !f.typed;
     j->decided = !j->nothing;
+    tell_vanished(&j->ctx, m);
     if (j->nothing || j->form <= FORM_FAKE)
         job_leave_word(j, m);
     return true;

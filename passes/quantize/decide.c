@@ -16,7 +16,6 @@
 #include "passes/quantize/placement.h"
 #include "passes/quantize/spread.h"
 #include "passes/quantize/travel.h"
-#include "passes/quantize/vanished.h"
 #include "passes/quantize/weight_quant.h"
 
 #include <math.h>
@@ -130,7 +129,6 @@ static const Quant *activation_quant(Decide *d, Value *v) {
         q->lo = r.lo;
         q->hi = r.hi;
     }
-    tell_vanished_value(d->c, d->uses, v, min, max, q);
     return named(d, q, v);
 }
 

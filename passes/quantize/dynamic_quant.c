@@ -7,6 +7,7 @@
 #include "passes/dynamic_form.h"
 #include "passes/edit.h"
 #include "passes/quant_build.h"
+#include "passes/quantize/vanished.h"
 #include "passes/quantize/weight_quant.h"
 
 typedef struct Dynamic {
@@ -73,6 +74,7 @@ static Value *quantized_weight(Dynamic *d, Node *n, Value *w, int axis) {
     Quant *q = o.fixed ? quant_copy(d->b.a, o.fixed) : weight_quant(d->c, &o, n, w, axis);
     if (known && quant_equal(known->type.quant, q))
         return known;
+    tell_vanished_weight(d->c, n, w, q);
     Value *v = graph_add_const(w->graph, derived_name(&d->b, w->name, "_quantized"),
                                type_quantized(w->type, q), const_quantize(d->b.a, w->data, q));
     module_release(d->m, w->data);

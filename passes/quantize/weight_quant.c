@@ -1,7 +1,6 @@
 #include "passes/quantize/weight_quant.h"
 #include "passes/edit.h"
 #include "passes/params.h"
-#include "passes/quantize/vanished.h"
 #include "passes/quantize/weight_groups.h"
 #include "passes/split_products.h"
 #include "support/store.h"
@@ -143,7 +142,6 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
     q->zp = store_copy(a, zp, q->n_zp * sizeof *zp);
     arena_free(scratch);
     state_range(q, r);
-    tell_vanished_weight(c, n, w, q);
     return q;
 }
 
