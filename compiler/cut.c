@@ -66,8 +66,6 @@ static bool refuse_name(const Cut *c, const char *option, Str name) {
 
 static bool choose(const Cut *c, Chosen *to, Str name) {
     Value *v = map_get(c->values, name);
-    if (!name.n)
-        return diag_error(c->d, LOC_NONE, "%s: a name is empty", to->option);
     if (!v)
         return refuse_name(c, to->option, name);
     for (size_t i = 0; i < to->n; i++)
@@ -84,8 +82,11 @@ static bool choose_list(const Cut *c, Chosen *to, const char *text) {
         return choose(c, to, str_from(text));
     bool ok = true;
     Str name;
-    for (const char *at = text; str_next_item(&at, &name);)
+    for (const char *at = text; str_next_item(&at, &name);) {
+        if (!name.n)
+            return diag_error(c->d, LOC_NONE, "%s: a name is empty", to->option);
         ok = choose(c, to, name) && ok;
+    }
     return ok;
 }
 

@@ -166,6 +166,18 @@ static bool is_one_of(const OptionDef *def, const char *value, Arena *a, Diags *
     return false;
 }
 
+/* Of options that take "GLOB,...". A name of a value may have any commas. */
+static bool has_all_entries(const OptionDef *def, const char *value, Diags *d) {
+    Str entry;
+    if (strcmp(def->arg, "GLOB,...") != 0)
+        return true;
+    for (const char *at = value; str_next_item(&at, &entry);)
+        if (!entry.n)
+            return diag_error(d, LOC_NONE, "-%s: an entry of the list '%s' is empty", def->name,
+                              diag_name(d, str_from(value)));
+    return true;
+}
+
 static bool set(Options *o, const OptionDef *def, const char *value, Arena *a, Diags *d) {
     void *to = field(o, def);
     if (def->kind == OPTION_FLAG) {
@@ -194,6 +206,8 @@ static bool set(Options *o, const OptionDef *def, const char *value, Arena *a, D
         *(const char **)to = value;
     } else if (def->kind == OPTION_LIST) {
         TextList *l = to;
+        if (!has_all_entries(def, value, d))
+            return false;
         ARENA_PUSH(a, l->items, l->n, l->cap, value);
     } else {
         return set_int(def, to, value, d);
