@@ -197,21 +197,16 @@ def export(size, weights, path):
 # ---- measuring
 
 
-def bits(model, ids):
+def bits_of(model, ids):
     """Mean of -log2 of what the model gives the byte that comes."""
     import numpy as np
     import onnxruntime
+    from perplexity import bits
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model, options)
-    lost = 0.0
-    for row in ids:
-        logits = session.run(None, {"ids": row[None, :-1]})[0][0].astype(np.float64)
-        logits -= logits.max(axis=1, keepdims=True)
-        sure = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-        lost -= sure[np.arange(len(row) - 1), row[1:]].mean() / np.log(2)
-    return lost / len(ids)
+    return np.mean([bits(session.run(None, {"ids": row[None, :-1]})[0][0], row[1:]) for row in ids])
 
 
 def quantized(path, width, calib=None):
@@ -236,13 +231,13 @@ def rounded_by_onnxruntime(path, width):
 
 
 def measure(path, calib, ids):
-    plain = bits(str(path), ids)
+    plain = bits_of(str(path), ids)
     print(f"float: {plain:.4f} bits a character, perplexity {2 ** plain:.4f}")
     print("weights, blocks of 32 | onnxruntime | qxc | qxc with data | perplexity with data, to float")
     for width in (4, 3, 2):
         theirs = rounded_by_onnxruntime(path, width)
-        ours = [bits(quantized(path, width, data), ids) for data in (None, calib)]
-        row = [f"{bits(theirs, ids):.4f}" if theirs else "-", *(f"{b:.4f}" for b in ours), f"+{100 * (2 ** (ours[1] - plain) - 1):.2f} %"]
+        ours = [bits_of(quantized(path, width, data), ids) for data in (None, calib)]
+        row = [f"{bits_of(theirs, ids):.4f}" if theirs else "-", *(f"{b:.4f}" for b in ours), f"+{100 * (2 ** (ours[1] - plain) - 1):.2f} %"]
         print(f"int{width} | {' | '.join(row)}", flush=True)
 
 

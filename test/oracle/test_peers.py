@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from common import DIGITS, ROOT, OracleCase, qxc
 
 PEERS = ROOT / "tools/peers"
-sys.path.append(str(PEERS))
+sys.path += [str(PEERS), str(ROOT / "tools")]
 
 from products import float_products
 
@@ -175,6 +175,31 @@ class Through(OracleCase):
         self.assertIn("- `c` a node (Conv) stays float: its operand is float: nncf W8A8 (b)\n", text)
         self.assertIn("- no Gemm: nncf W8A8 (d)\n", text)
         self.assertNotIn("## What is not right", text)
+
+
+class Perplexity(unittest.TestCase):
+    def test_shares(self):
+        """Of equal logits as many as there are, whatever they are; 1 where what comes is sure."""
+        from perplexity import bits, perplexity
+        labels = np.array([[0, 3, 2]])
+        for level in (0, -1e30, 1e4):
+            self.assertAlmostEqual(4, perplexity(np.full((1, 3, 4), level, np.float32), labels))
+        sure = np.where(np.arange(4) == labels[..., None], 0, -np.inf).astype(np.float32)
+        self.assertEqual(1, perplexity(sure, labels))
+        half = np.log(np.array([[0.5, 0.25, 0.25]], np.float32))
+        self.assertAlmostEqual(1, bits(half, np.array([0])), 6)
+        self.assertAlmostEqual(2, bits(half, np.array([2])), 6)
+
+
+class Feeding(unittest.TestCase):
+    def test_reader(self):
+        """One sample a time and then None, until it begins anew; the first costs none."""
+        from feeding import Reader
+        reader = Reader(["a", "b"])
+        for _ in range(2):
+            self.assertEqual("a", reader.get_first())
+            self.assertEqual(["a", "b", None, None], [reader.get_next() for _ in range(4)])
+            reader.rewind()
 
 
 TOOL = """import sys

@@ -16,6 +16,7 @@ import onnx
 
 from common import BUILD, run_samples, session, sqnr
 from models import TEXT
+from perplexity import perplexity
 from products import float_products
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -103,13 +104,6 @@ def quantized(tool, options, model, calib, out):
 @functools.cache
 def reference_of(model):
     return run_samples(session(model.path), onnx.load(model.path), model.test)
-
-
-def perplexity(logits, labels):
-    """Of what comes next, by the natural logarithm of its share: [.., classes] and [..]."""
-    logits = logits.astype(np.float64) - logits.max(-1, keepdims=True)
-    sure = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-    return float(np.exp(-np.take_along_axis(sure, labels[..., None].astype(int), -1).mean()))
 
 
 def judged(model, path):

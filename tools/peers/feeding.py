@@ -2,6 +2,7 @@
 
 import numpy as np
 import onnx
+from onnxruntime.quantization import CalibrationDataReader
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
 
@@ -17,3 +18,20 @@ def prepared(path, out):
     """BatchNormalization folded, constants computed: tools that do not do so themselves ask for it."""
     quant_pre_process(path, out + ".prepared.onnx", skip_symbolic_shape=True)
     return onnx.load(out + ".prepared.onnx")
+
+
+class Reader(CalibrationDataReader):
+    """Samples as tools with onnxruntime's interface ask for them. Quark and ModelOpt begin anew, and ModelOpt looks at the first."""
+
+    def __init__(self, data):
+        self.rows = data
+        self.rewind()
+
+    def rewind(self):
+        self.data = iter(self.rows)
+
+    def get_next(self):
+        return next(self.data, None)
+
+    def get_first(self):
+        return self.rows[0]

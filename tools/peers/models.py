@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "test/oracle"))
+sys.path[:0] = [str(ROOT / "test/oracle"), str(ROOT / "tools")]
 
 import networks
 from common import BUILD, NAMES, data_inputs

@@ -4,24 +4,8 @@ import sys
 
 import onnx
 from modelopt.onnx.quantization import quantize
-from onnxruntime.quantization import CalibrationDataReader
 
-from feeding import prepared, rows
-
-
-class Reader(CalibrationDataReader):
-    def __init__(self, data):
-        self.rows = data
-        self.rewind()
-
-    def rewind(self):
-        self.data = iter(self.rows)
-
-    def get_next(self):
-        return next(self.data, None)
-
-    def get_first(self):
-        return self.rows[0]
+from feeding import Reader, prepared, rows
 
 
 def main(path, calib, out, mode, method, *words):

@@ -7,20 +7,11 @@ import logging
 import sys
 
 import onnx
-from onnxruntime.quantization import (CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_dynamic,
-                                      quantize_static)
+from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_dynamic, quantize_static
 
-from feeding import prepared, rows
+from feeding import Reader, prepared, rows
 
 logging.disable(logging.ERROR)
-
-
-class Reader(CalibrationDataReader):
-    def __init__(self, data):
-        self.data = iter(data)
-
-    def get_next(self):
-        return next(self.data, None)
 
 
 def nbits(path, calib, out, how, block, bits):

@@ -6,25 +6,12 @@ ACTIVATIONS: int8 | uint8 | uint16, or xint8, whose scales are powers of two. CA
 
 import sys
 
-from onnxruntime.quantization import CalibrationDataReader
 from quark.onnx import AdaQuantConfig, AdaRoundConfig, BiasCorrectionConfig, CLEConfig, ModelQuantizer, QConfig, QLayerConfig, SmoothQuantConfig
 from quark.onnx.quantization.config.spec import CalibMethod, Int8Spec, QuantGranularity, UInt8Spec, UInt16Spec, XInt8Spec
 
-from feeding import prepared, rows
+from feeding import Reader, prepared, rows
 
 SPECS = {"int8": Int8Spec, "uint8": UInt8Spec, "uint16": UInt16Spec, "xint8": XInt8Spec}
-
-
-class Reader(CalibrationDataReader):
-    def __init__(self, data):
-        self.rows = data
-        self.rewind()
-
-    def rewind(self):
-        self.data = iter(self.rows)
-
-    def get_next(self):
-        return next(self.data, None)
 
 
 def algorithms(words, count):
