@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -175,6 +177,19 @@ class Through(OracleCase):
         self.assertIn("- `c` a node (Conv) stays float: its operand is float: nncf W8A8 (b)\n", text)
         self.assertIn("- no Gemm: nncf W8A8 (d)\n", text)
         self.assertNotIn("## What is not right", text)
+
+
+    def test_kept(self):
+        """A page of what is kept asks no tool and runs no model; other runs do."""
+        model = SimpleNamespace(name="made", path=self.made(), calib={}, test={})
+        tools = {"KEPT": self.scratch / "kept", "python_of": lambda tool: sys.executable, "version_of": lambda *_: "1"}
+        with mock.patch.multiple(self.through, **tools), mock.patch.object(self.through, "quantized") as quantized, \
+             mock.patch.object(self.through, "reference_of") as reference:
+            self.assertEqual(self.through.NOT_MEASURED, self.through.through(model, "nncf", "static", only_kept=True))
+            quantized.assert_not_called()
+            quantized.side_effect = self.through.Failed("it is asked")
+            self.assertEqual({"why": "it is asked"}, self.through.through(model, "nncf", "static"))
+            reference.assert_not_called()
 
 
 class Perplexity(unittest.TestCase):

@@ -19,7 +19,7 @@ from spellings import FILES
 SAMPLES = 16  # as many as the check in emitted C takes
 
 
-def written(model, tool, options):
+def written(model, tool, options, only_kept=False):
     """The model that a tool writes, kept; Failed says why there is none."""
     python = python_of(tool)
     if not python:
@@ -29,6 +29,8 @@ def written(model, tool, options):
     why = kept.with_suffix(".why")
     kept.parent.mkdir(parents=True, exist_ok=True)
     if not kept.exists() and not why.exists():
+        if only_kept:
+            raise Failed(NOT_MEASURED["why"])
         with tempfile.TemporaryDirectory(prefix="peers-", dir=BUILD) as folder:
             calib, out = pathlib.Path(folder) / "calib.npz", pathlib.Path(folder) / "out.onnx"
             np.savez(calib, **model.calib)
@@ -173,8 +175,8 @@ def measured_by():
     return pathlib.Path(QXC).read_bytes() + pathlib.Path(__file__).read_bytes()
 
 
-def gone(path, data=None, original=None, only_kept=False):
-    """What each step gives, kept; data is drawn where there is none."""
+def gone(path, data=None, original=lambda: None, only_kept=False):
+    """What each step gives, kept; data is drawn where there is none. `original()` gives the float model's results."""
     parts = (path.read_bytes(), measured_by())
     kept = KEPT / "through" / f"{path.stem}-{hashlib.sha256(b''.join(parts)).hexdigest()[:16]}.json"
     if not kept.exists() and only_kept:
@@ -182,7 +184,7 @@ def gone(path, data=None, original=None, only_kept=False):
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="peers-", dir=BUILD) as folder:
-            kept.write_text(json.dumps(Way(path, data or drawn(onnx.load(path)), pathlib.Path(folder)).steps(original)))
+            kept.write_text(json.dumps(Way(path, data or drawn(onnx.load(path)), pathlib.Path(folder)).steps(original())))
     return json.loads(kept.read_text())
 
 
@@ -206,6 +208,6 @@ def drawn(model):
 def through(model, tool, options, only_kept=False):
     """Of a model that a tool quantizes: what each step gives, or {"why"} there is no such model."""
     try:
-        return gone(written(model, tool, options), model.test, reference_of(model), only_kept)
+        return gone(written(model, tool, options, only_kept), model.test, lambda: reference_of(model), only_kept)
     except Failed as why:
         return {"why": str(why)}
