@@ -1,5 +1,5 @@
 /* A module at two sizes of the dimension that may count samples: what each value is there, and
- * which axis of it grows. For exec/batch.c. */
+ * which axis of it grows. For exec/batch.c and batch_trace.c. */
 #ifndef QXC_EXEC_BATCH_PROBE_H
 #define QXC_EXEC_BATCH_PROBE_H
 
