@@ -178,6 +178,15 @@ class Through(OracleCase):
         self.assertIn("- no Gemm: nncf W8A8 (d)\n", text)
         self.assertNotIn("## What is not right", text)
 
+    def test_models(self):
+        """The page names what it is about and what it leaves out; a file of a tool is neither."""
+        import models
+        cells = dict.fromkeys(self.through.STEPS, {"sqnr": np.inf, "steps": 0})
+        first, *others = models.USUAL
+        text = self.page.page({("nncf", "W8A8"): {first: cells}, ("torch", "PT2E"): {"pt2e_1": cells}}, "nncf 1", 16)
+        self.assertIn(f" Models: {first}. Left out: {', '.join(others)}.\n", text)
+        text = self.page.page({("nncf", "W8A8"): dict.fromkeys(models.USUAL, cells)}, "nncf 1", 16)
+        self.assertIn(f" Models: {', '.join(models.USUAL)}.\n", text)
 
     def test_kept(self):
         """A page of what is kept asks no tool and runs no model; other runs do."""
