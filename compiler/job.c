@@ -292,6 +292,7 @@ static void init_context(Job *j) {
         j->emit == EMIT_ONNX || j->emit == EMIT_QDQ || j->emit == EMIT_QOP || j->emit == EMIT_FLOAT;
     c->products_alone = o->dynamic || o->weight_only;
     c->weights_alone = o->weight_only;
+    c->tie_tables = o->tie_tables;
     c->outliers_alone = !o->equalize && !o->passes;
     c->may_wait = binary && o->weight_only && !o->calib.n && !o->keep_float_weights && !o->report &&
                   !o->verify_each && !o->verify_roundtrip;

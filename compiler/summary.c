@@ -171,6 +171,12 @@ static void print_weights(const Job *j) {
                 j->ctx.n_outliers, plural((long long)j->ctx.n_outliers), j->ctx.n_with_outliers,
                 plural((long long)j->ctx.n_with_outliers), j->ctx.n_outliers == 1 ? "is" : "are",
                 j->ctx.n_outliers == 1 ? "it" : "them");
+    if (j->ctx.n_tied)
+        fprintf(stderr,
+                "%zu table%s stored once with the product of the same numbers, in its type: a copy "
+                "would take %lld bytes more\n",
+                j->ctx.n_tied, j->ctx.n_tied > 1 ? "s are each" : " is",
+                (long long)j->ctx.tied_bytes);
 }
 
 /* What the data did to biases, or did not. */

@@ -58,6 +58,9 @@ typedef struct PassContext {
     bool float_outputs;  /* graph outputs stay float (without -io=quant) */
     bool products_alone; /* -dynamic, -weight-only: all but products and tables computes in float */
     bool weights_alone;  /* -weight-only: dequantized, not multiplied as they are */
+    bool tie_tables;     /* -tie-tables: tables that hold a product's weights are those */
+    size_t n_tied;       /* such tables, and what a copy of the integers would have taken */
+    int64_t tied_bytes;
     const TargetPage *target; /* of which what depends on a runtime is asked */
     bool keeps_calls; /* inline-functions: calls whose bodies stay float are put back (close-calls)
                        */

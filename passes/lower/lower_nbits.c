@@ -3,10 +3,11 @@
  * and each column. onnxruntime then never makes the float weights.
  *
  * Its B is [columns, blocks, bytes of a block], elements of the transposed weight, low bits first,
- * unsigned: int4 is stored plus 8, with the zero point 8 that it has by default. */
+ * unsigned: int4 is stored plus 8, with the zero point 8 that it has by default. Rows that are
+ * looked up in the same constant are looked up in B then (lower_tied.c). */
 #include "ir/later.h"
 #include "passes/edit.h"
-#include "passes/quant_build.h"
+#include "passes/lower/lower_tied.h"
 #include "support/parallel.h"
 
 typedef struct Weight {
@@ -21,6 +22,10 @@ typedef struct NBits {
     QuantBuild b;
     PassContext *c;
     Uses *uses;
+    Packed *packed;
+    size_t n, cap;
+    Node **left; /* DequantizeLinear that may be of no use any more */
+    size_t n_left, cap_left;
 } NBits;
 
 /* NULL when w and the node have the form that MatMulNBits takes. */
@@ -193,13 +198,24 @@ static Value *zero_points(NBits *x, const Weight *w, Str base) {
 }
 
 static void rewrite(NBits *x, Node *n, const Weight *w) {
-    Str base = base_name(n->in[1]->def->in[0]->name);
-    Value *bias = node_input(n, 2), *zp = zero_points(x, w, base);
-    n->in[1] = pack(x, w, base);
+    const Value *of = n->in[1]->def->in[0];
+    Str base = base_name(of->name);
+    Value *bias = node_input(n, 2);
+    Packed p = {.of = of,
+                .b = pack(x, w, base),
+                .scales = scales(x, w, base),
+                .zero_points = zero_points(x, w, base),
+                .k = w->k,
+                .n = w->n,
+                .block = w->block,
+                .bits = elem_bits(w->q->storage),
+                .transposed = w->transposed};
+    ARENA_PUSH(x->b.a, x->packed, x->n, x->cap, p);
+    n->in[1] = p.b;
     n->n_in = 2;
-    set_operand(n, 2, scales(x, w, base));
-    if (zp)
-        set_operand(n, 3, zp);
+    set_operand(n, 2, p.scales);
+    if (p.zero_points)
+        set_operand(n, 3, p.zero_points);
     module_release_quant(x->b.m, w->q);
     if (bias)
         set_operand(n, 5, bias);
@@ -251,11 +267,30 @@ static void lower_graph(Graph *g, void *ctx) {
     }
 }
 
+static void lower_tables(Graph *g, void *ctx) {
+    NBits *x = ctx;
+    FOR_NODES(n, g) {
+        Node *dq = node_is(n, "Gather") && n->n_in == 2 && n->in[0] ? n->in[0]->def : NULL;
+        for (size_t i = 0; dq && is_own_dequantize(dq) && i < x->n; i++) {
+            if (x->packed[i].of != dq->in[0])
+                continue;
+            const char *why = lower_tied(&x->b, x->uses, n, &x->packed[i]);
+            if (why)
+                pass_remark(x->c, n, "%s", why);
+            ARENA_PUSH(x->b.a, x->left, x->n_left, x->cap_left, dq);
+            break;
+        }
+    }
+}
+
 bool pass_lower_nbits(Module *m, PassContext *c) {
     NBits x = {.b = quant_build_new(m, c, "lower-nbits"), .c = c, .uses = uses_new(m)};
     if (!target_has_microsoft(c->target))
         return true;
     module_each_graph(m, lower_graph, &x);
+    x.uses = uses_new(m);
+    module_each_graph(m, lower_tables, &x);
+    edit_drop_unread(m, x.left, x.n_left);
     edit_sweep(m);
     return true;
 }

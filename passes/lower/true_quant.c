@@ -195,8 +195,17 @@ static bool takes_integers(const Node *n) {
     return stated;
 }
 
+/* Looks rows up in weights with several scales, which is as it should be (tie_tables.c): of those
+ * the products tell. */
+static bool reads_stored(const TrueQuant *t, const Node *n) {
+    if (!n->def || !n->def->quant.move.looks_up || !n->in[0] || n->in[0]->id >= t->n)
+        return false;
+    const Value *v = t->ints[n->in[0]->id];
+    return v && value_is_const(v) && !quant_is_per_tensor(v->type.quant);
+}
+
 static void float_node(TrueQuant *t, Node *n, const char *why) {
-    bool touched = has_tilde(n);
+    bool touched = has_tilde(n), stored = reads_stored(t, n);
     for (size_t i = 0; i < n->n_in; i++) {
         if (!n->in[i])
             continue;
@@ -207,7 +216,7 @@ static void float_node(TrueQuant *t, Node *n, const char *why) {
     for (size_t i = 0; i < n->n_out; i++)
         if (edit_tilde(n->out[i]))
             quantize_value(t, n->out[i]);
-    if (touched && !node_is(n, "Identity")) /* that computes nothing */
+    if (touched && !node_is(n, "Identity") /* that computes nothing */ && !stored)
         pass_remark(t->c, n, "%s", why);
 }
 

@@ -3,8 +3,10 @@
  * are needed. true-quant then stores the integers and puts a DequantizeLinear before the operator.
  *
  * Values that have a quantization already keep it. A weight that other operators read as plain
- * data is theirs too: rounding it would change what they compute, so this node gets a copy. */
+ * data is theirs too: rounding it would change what they compute, so this node gets a copy. But for
+ * rows that are looked up in it where tables are tied to products (tie_tables.c). */
 #include "passes/edit.h"
+#include "passes/quantize/tied.h"
 #include "passes/quantize/weight_quant.h"
 
 typedef struct Weights {
@@ -53,14 +55,35 @@ static const char *why_float(const Weights *w, const Node *n, const Value *v) {
     return NULL;
 }
 
-/* Whether every reader takes the value as its weight. */
-static bool only_weight(const Weights *w, const Value *v) {
+/* Whether a reader looks rows up in the weights of `product` that are tied to its table. */
+static bool is_tied(const Weights *w, const Node *reader, const Node *product, const Value *v) {
+    const PassContext *c = w->c;
+    size_t at = (size_t)product->def->quant.mac.weight;
+    return c->tie_tables && tied_looks_up(reader, v, tied_axis(product, at, c->d)) &&
+           !tied_refusal(c, reader, v, product, v);
+}
+
+/* Whether every reader takes the value as its weight, or is tied to those of node `product`. */
+static bool only_weight(const Weights *w, const Node *product, const Value *v) {
     const Use *use;
     size_t n = uses_of(w->uses, v, &use);
     for (size_t i = 0; i < n; i++)
-        if (!use[i].node || !is_weight(use[i].node, use[i].index) || why_float(w, use[i].node, v))
+        if (!use[i].node ||
+            !(is_weight(use[i].node, use[i].index) ? !why_float(w, use[i].node, v)
+                                                   : is_tied(w, use[i].node, product, v)))
             return false;
     return true;
+}
+
+/* Tables that are stored with the weights now, for the summary. */
+static void count_tied(const Weights *w, const Node *product, const Value *v) {
+    const Use *use;
+    bool any = false;
+    size_t n = uses_of(w->uses, v, &use);
+    for (size_t i = 0; i < n; i++)
+        any = any || is_tied(w, use[i].node, product, v);
+    w->c->n_tied += any;
+    w->c->tied_bytes += any ? (int64_t)elem_bytes(v->type.quant->storage, v->data->count) : 0;
 }
 
 static void decide(Weights *w, Node *n, size_t at) {
@@ -73,7 +96,7 @@ static void decide(Weights *w, Node *n, size_t at) {
     Quant *q = o.fixed ? quant_copy(w->m->arena, o.fixed) : weight_quant(w->c, &o, n, v, axis);
     if (again && quant_equal(v->type.quant, q))
         return; /* another node has decided the same */
-    if (again || !only_weight(w, v)) {
+    if (again || !only_weight(w, n, v)) {
         Value *copy =
             graph_add_const(v->graph, unique_name(w->names, v->name),
                             type_tensor(v->type.elem, v->type.rank, v->type.dims), v->data);
@@ -85,6 +108,7 @@ static void decide(Weights *w, Node *n, size_t at) {
     q->alias = v->name;
     module_add_quant(w->m, q);
     v->type = type_tilde(v->type, q);
+    count_tied(w, n, v);
     module_release(w->m, v->data);
 }
 
@@ -118,7 +142,13 @@ bool pass_decide_weights(Module *m, PassContext *c) {
                  .n = m->n_values,
                  .decided = NEW_ARRAY(m->arena, bool, m->n_values),
                  .finite = NEW_ARRAY(m->arena, char, m->n_values)};
+    c->n_tied = 0;
+    c->tied_bytes = 0;
     module_each_graph(m, decide_graph, &w);
+    if (c->tie_tables && !c->n_tied)
+        diag_warning(c->d, LOC_NONE,
+                     "-tie-tables has no effect: no table holds the weights of a product that take "
+                     "the same type");
     edit_sweep(m);
     return true;
 }
