@@ -261,9 +261,9 @@ static void add_sizes(Info *i) {
     ProgramOptions options = {.partial = true};
     DataPaths none = {0};
     const BatchPlan *plan = samples_plan(m, &none, m->mute);
-    bool batch = plan && plan_has_batch(plan);
+    bool asked = module_others_known(m), batch = plan && plan_has_batch(plan);
     Str fix = specialise_options(m->arena, m->graph, !batch);
-    json_object_set_new(i->root, "batch", json_boolean(batch));
+    json_object_set_new(i->root, "batch", asked ? json_boolean(batch) : json_null());
     json_object_set_new(i->root, "fix", fix.n ? exact(i, fix) : json_null());
     bool whole = module_data_required(m, m->mute) && shapes_fix(m, &none, m->mute);
     const Program *p = whole ? program_build(m, &options, m->mute) : NULL;

@@ -31,20 +31,25 @@ static void find_with(Module *m, const int64_t *sizes, int64_t size, const Probe
         *room = probe_room(few, &many);
     } else {
         b->kind = few->fits ? BATCH_ONE : BATCH_MIXED;
-        b->why = few->fits ? "the model does not fit together at other sizes than 1"
+        b->why = few->fits ? "the model fits together at some sizes only"
                            : "the model does not fit together at size 1";
     }
     shapes_undo(m, saved);
     module_refine_early(m, quiet);
 }
 
-/* What constants are for a few samples they may not be for more (Min(Range(N), 12)); a size that
+/* A table of positions is shorter than the first size that is tried in some models: smaller ones
+ * fit, and say what the dimension is.
+ * What constants are for a few samples they may not be for more (Min(Range(N), 12)); a size that
  * the model does not take says nothing of the others. */
 Batch *batch_find(Module *m, const int64_t *sizes, int64_t most) {
+    static const int64_t smaller[] = {7, 5, 3, 2};
     Batch *b = NEW(m->arena, Batch), more;
     Probe few = probe_alone(m, sizes, FEW, diags_new(m->arena, NULL, false));
     int64_t room, size;
     find_with(m, sizes, MANY, &few, b, &room);
+    for (size_t i = 0; b->kind == BATCH_ONE && i < sizeof smaller / sizeof *smaller; i++)
+        find_with(m, sizes, smaller[i], &few, b, &room);
     size = most < room ? most : room;
     if ((b->kind != BATCH_APART && b->kind != BATCH_SCALE) || size <= MANY)
         return b;

@@ -15,7 +15,7 @@ typedef enum BatchKind {
     BATCH_SCALE,   /* samples that share a scale which `node` computes of all at once */
     BATCH_MIXED,   /* no samples: `node` mixes them, or `why` says what else is wrong */
     BATCH_UNKNOWN, /* `node` is one that nothing is known of */
-    BATCH_ONE,     /* the model fits together at size 1, and not at the other size tried */
+    BATCH_ONE,     /* the model fits together at size 1, and at none of the others tried */
 } BatchKind;
 
 typedef struct Batch {

@@ -5,7 +5,7 @@
 
 #include "ir/ir.h"
 
-/* The sizes tried. At 1 the model runs, sample by sample. The others are primes, so that few
+/* The sizes tried first. At 1 the model runs, sample by sample. The others are primes, so that few
  * products of dimensions are divided by them, and leave other remainders than 1. */
 enum { FEW = 1, MANY = 11 };
 

@@ -252,7 +252,9 @@ static void tell_one(const BatchPlan *p, const Module *m, Diags *d) {
     const Value *v = first_open(p, m);
     if (p->one || (p->data->told && *p->data->told))
         return;
-    diag(d, DIAG_REMARK, v->loc, "graph input %s: its first dimension can only be 1 here%s",
+    diag(d, DIAG_REMARK, v->loc,
+         "graph input %s: the model fits together where its first dimension is 1, and at no other "
+         "size that was tried%s",
          diag_name(d, v->name), p->data->n ? ": the data's first axis is one of samples" : "");
     if (p->data->told)
         *p->data->told = true;
