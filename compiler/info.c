@@ -254,6 +254,16 @@ static const Value *open_length(const Module *m) {
     return NULL;
 }
 
+/* Decisions are carried out for it: float weights that become integers are not what runs. Where
+ * some are still open (`?`) they stay, and so do the floats. */
+static void carry_out(Info *i, const Job *j) {
+    PassContext quiet = j->ctx;
+    quiet.d = i->m->mute;
+    if (!i->decided || !pass_true_quant(i->m, &quiet))
+        return;
+    json_object_set_new(i->root, "bytes_as_integers", count(module_const_bytes(i->m)));
+}
+
 /* With a batch of 1; nothing where a size is open, or numbers are not at hand, which is no fault of
  * what is told. */
 static void add_sizes(Info *i) {
@@ -349,8 +359,11 @@ static void print_head(Diags *d, const json_t *r) {
 static void print_sizes(Diags *d, const json_t *r) {
     size_t k;
     json_t *out;
-    printf("%lld numbers in constants, %lld bytes\n", number_at(r, "constants"),
+    printf("%lld numbers in constants, %lld bytes", number_at(r, "constants"),
            number_at(r, "bytes_of_constants"));
+    if (json_object_get(r, "bytes_as_integers"))
+        printf(", %lld once weights are integers", number_at(r, "bytes_as_integers"));
+    puts("");
     if (!json_object_get(r, "multiply_accumulates")) {
         const char *fix = text_at(d, r, "fix"), *told = text_at(d, r, "told_by_run");
         if (*told)
@@ -415,9 +428,10 @@ ExitCode cmd_info(Session *s) {
     bool ok = job_raise(&j, m);
     if (ok) {
         add_products(&i);
-        add_sizes(&i);
         add_network(&i);
         add_next(&i, &j);
+        carry_out(&i, &j);
+        add_sizes(&i);
         if (s->o.json)
             json_print(i.root);
         else
