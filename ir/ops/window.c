@@ -25,6 +25,11 @@ static void pad_same(Window *w, int i, int64_t in, int64_t span, bool lower) {
 
 static bool explicit_size(const OpCtx *c, Window *w, int i, int64_t in, int64_t span, bool ceil) {
     int64_t room = in + w->pad_begin[i] + w->pad_end[i] - span;
+    /* ceil_mode counts the first window, too, where it overhangs by less than a step. */
+    if (ceil && in > 0 && room < 0 && room > -w->stride[i]) {
+        w->out[i] = dim_of(1);
+        return true;
+    }
     if (room < 0)
         return op_error(c,
                         "the window covers %lld elements of spatial dimension %d, which has %lld"
