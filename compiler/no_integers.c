@@ -12,9 +12,11 @@ static bool is_float(const Value *v) {
     return v && v->type.kind == TYPE_TENSOR && elem_is_float(v->type.elem);
 }
 
-/* Constants are computed ahead; what only looks at types needs no numbers. */
+/* Constants are computed ahead; what only looks at types needs no numbers, and order-integers lets
+ * some read the integers themselves. */
 static bool computes_floats(const Node *n) {
-    if (has_bodies(n) || node_conversion(n) != CONVERT_NONE || (n->def && n->def->from_types) ||
+    if (has_bodies(n) || node_conversion(n) != CONVERT_NONE ||
+        (n->def && (n->def->from_types || n->def->ranks || n->def->false_of_integers)) ||
         (n->n_out && value_data(n->out[0])))
         return false;
     for (size_t i = 0; i < n->n_out; i++)

@@ -1,4 +1,5 @@
-/* IsInf and IsNaN. Only types changed between opsets. */
+/* IsInf and IsNaN. Only types changed between opsets. What integers stand for is finite: of them
+ * both are false everywhere. */
 #include "ir/ops/bind.h"
 
 typedef struct IsInfAttrs {
@@ -18,7 +19,17 @@ static bool infer(OpCtx *c) {
     return true;
 }
 
+static bool call_false(Binder *b, const Node *n) {
+    qk_fill_params p = {.n = bind_count(n->out[0])};
+    ElemType e = bind_elem(n->out[0]);
+    return bind_call(b, n, bind_kernel(b, "fill", 1, &e), &p, sizeof p, 1,
+                     (int[]){bind_value(b, n->out[0])});
+}
+
 static bool call(Binder *b, const Node *n, qk_isinf_f32_params p) {
+    const Quant *q = op_quant(n->in[0]);
+    if (q && q->grid == GRID_INTEGERS && q->kind == QUANT_PARAMS)
+        return call_false(b, n);
     p.n = bind_count(n->in[0]);
     return bind_floats_only(b, n) && bind_first(b, n, "qk_isinf_f32", &p, sizeof p);
 }
@@ -42,8 +53,15 @@ const OpDef op_IsInf = {
     .attrs = attrs,
     .infer = infer,
     .slices = op_slices_each,
+    .false_of_integers = true,
     .bind = isinf_bind,
 };
 
 const OpDef op_IsNaN = {
-    .domain = "", .name = "IsNaN", .infer = infer, .slices = op_slices_each, .bind = isnan_bind};
+    .domain = "",
+    .name = "IsNaN",
+    .infer = infer,
+    .slices = op_slices_each,
+    .false_of_integers = true,
+    .bind = isnan_bind,
+};

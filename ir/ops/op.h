@@ -316,6 +316,8 @@ typedef struct OpDef {
     /* Fills the axis along which the largest of result 0 is where that of operand 0 is, where it is
      * alone by 2^-16 or more (Softmax). */
     bool (*keeps_largest)(const OpCtx *c, int *axis);
+    /* Result 0 is false of every number that integers stand for (IsNaN, IsInf). */
+    bool false_of_integers;
     /* When this node and its constants compute scale[c] * x + shift[c] along `axis` of input
      * `*data`, fills both (length `channels`) and returns true (BatchNormalization, Mul, Add). */
     bool (*affine)(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,
