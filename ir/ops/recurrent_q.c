@@ -55,20 +55,47 @@ static double reach_of_constant(const Value *v, const Tensor *t) {
     double most = 0;
     for (size_t i = 0; i < t->count; i++)
         most = fmax(most, fabs(op_real(v, i)));
-    bool rounded = op_quant(v) != NULL;
+    bool rounded = op_quant(v) != NULL || !v->type.quant;
     return rounded ? most : most + fabs((double)quant_scale(v->type.quant, 0)) / 2;
 }
 
-/* The largest number that `v` can be, 0 where it is not there or not known. */
-static double reach(const Value *v) {
-    const Quant *q = v ? v->type.quant : NULL;
+static double reach_of_type(const Quant *q) {
     if (!q || !quant_plain(q))
-        return 0;
+        return NAN;
+    double zp = (double)quant_zp(q, 0), scale = fabs((double)quant_scale(q, 0));
+    return fmax(zp - (double)quant_lo(q), (double)quant_hi(q) - zp) * scale;
+}
+
+static bool only_moves(const Node *n) {
+    const QuantRule *r = n && n->def ? &n->def->quant : NULL;
+    return r && !r->move.interpolates && !r->move.fills_anew && !r->move.fill &&
+           (r->kind == QUANT_MOVE || (r->kind == QUANT_JOIN && !r->selects && !r->exceeds));
+}
+
+/* The largest number that `v` can be, NaN where it is not known. Of numbers that are only moved and
+ * joined it is that of what they were: exporters make a first state of zeros by Expand, Unsqueeze
+ * and Concat. */
+static double reach_within(const Value *v, int moves) {
+    enum { MOST_MOVES = 8 };
     const Tensor *t = value_data(v);
     if (t && t->data)
         return reach_of_constant(v, t);
-    double zp = (double)quant_zp(q, 0), scale = fabs((double)quant_scale(q, 0));
-    return fmax(zp - (double)quant_lo(q), (double)quant_hi(q) - zp) * scale;
+    double most = 0;
+    bool moved = moves < MOST_MOVES && only_moves(v->def);
+    for (size_t i = 0; moved && i < v->def->n_in; i++) {
+        if (!v->def->in[i] || !quant_rule_is_data(&v->def->def->quant, i))
+            continue;
+        double x = reach_within(v->def->in[i], moves + 1);
+        moved = !isnan(x);
+        most = fmax(most, x);
+    }
+    return moved ? most : reach_of_type(v->type.quant);
+}
+
+/* The same, 0 where it is not there or not known. */
+static double reach(const Value *v) {
+    double most = v ? reach_within(v, 0) : 0;
+    return isnan(most) ? 0 : most;
 }
 
 /* A state that holds what `v` may be: how many bits more than a number up to 1 needs; more than
