@@ -122,11 +122,10 @@ static Tensor *make_zps(QuantBuild *b, const Quant *q, Type t, int rank, const i
     return tensor_end(b->a, z);
 }
 
-static QuantParams make_params(QuantBuild *b, const Quant *q, Type t, Str base) {
+static QuantParams make_params(QuantBuild *b, Graph *g, const Quant *q, Type t, Str base) {
     int64_t dims[MAX_RANK];
     int rank = params_shape(q, t, dims);
     Tensor *s = make_scales(b, q, t, rank, dims), *z = make_zps(b, q, t, rank, dims);
-    Graph *g = b->m->graph;
     QuantParams p = {.q = q};
     module_release_quant(b->m, q);
     p.scale = graph_add_const(g, derived_name(b, base, "_scale"), tensor_type(b->a, s), s);
@@ -168,12 +167,12 @@ QuantParams quant_constants(QuantBuild *b, const Quant *q, Type t, Str base) {
     if (q->alias.n)
         base = q->alias;
     if (quant_is_blocked(q)) /* their shape is the tensor's */
-        return make_params(b, q, t, base);
+        return make_params(b, b->m->graph, q, t, base);
     Str key = quant_key(b->m->scratch, q);
     const QuantParams *known = map_get(b->params, key);
     if (known)
         return *known;
-    QuantParams p = make_params(b, q, t, base);
+    QuantParams p = make_params(b, b->m->graph, q, t, base);
     map_set(b->params, key, arena_copy(b->m->scratch, &p, sizeof p));
     return p;
 }
@@ -191,7 +190,11 @@ static void clear_attrs(Node *n) {
 
 void state_params(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) {
     q = onnx_quant(b, q);
-    QuantParams p = quant_constants(b, q, t, base);
+    const Value *x = n->in[0];
+    /* onnxruntime fuses a product with the weights of a body, and looks for their scale there. */
+    bool inside = value_is_const(x) && x->graph != b->m->graph;
+    QuantParams p = inside ? make_params(b, x->graph, q, t, q->alias.n ? q->alias : base)
+                           : quant_constants(b, q, t, base);
     n->n_in = 1;
     clear_attrs(n);
     node_add_input(n, p.scale);
