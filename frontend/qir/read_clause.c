@@ -40,6 +40,26 @@ static bool no_key(const Reader *r, const Field *f) {
     return r->text.s[f->at.begin] == '_' && f->key.n == 1;
 }
 
+/* Keeps the last entry of each key. onnx.checker refuses a model with one twice; texts of 0.1.0 are
+ * read all the same. */
+static void keep_last(Reader *r, const Field *f, Meta *m) {
+    Map *last = map_new(r->arena);
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++)
+        map_set(last, m->items[i].key, (void *)&f[i]);
+    for (size_t i = 0; i < m->n; i++) {
+        const Field *end = map_get(last, m->items[i].key);
+        if (end == &f[i]) {
+            m->items[n++] = m->items[i];
+            continue;
+        }
+        diag_warning(r->diags, loc_of(r, f[i].at),
+                     "metadata '%s' stands twice: the last one counts", shown(r, m->items[i].key));
+        note_at(r, end->at, "the last one");
+    }
+    m->n = n;
+}
+
 bool read_metadata(Reader *r, Span fields, Meta *out) {
     Field *f = take_fields(r, fields);
     StrPair *items = NEW_ARRAY(r->arena, StrPair, fields.n);
@@ -54,8 +74,9 @@ bool read_metadata(Reader *r, Span fields, Meta *out) {
         if (f[i].has_val)
             ok &= val_str(r, &f[i].val, "a value of metadata", &items[i].value);
     }
-    check_unique(r, f, fields.n, "metadata");
     *out = (Meta){items, fields.n};
+    if (fields.n > 1)
+        keep_last(r, f, out);
     return ok;
 }
 
