@@ -243,14 +243,16 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     if (mac_dynamic_refused(b, n, n->in[W]))
         return false;
     if (!mac_prepare(b, n->in[X], n->in[W], n->out[0], 0, (size_t)s->oc, terms, 1.0f, &m) ||
-        !signed_weights(b, n, &m, &weights, &moved) ||
-        !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
+        !signed_weights(b, n, &m, &weights, &moved))
+        return bind_in_double_as(b, n, m.why);
+    mac_real_bias(&m, op_in(c, B));
+    if (!mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
         return bind_in_double_as(b, n, m.why);
     int wz = mac_weight_zp(b, &m, moved, &wz_step, &no_wz);
     bool depthwise = !v && is_depthwise(n->in[X]->type, n->in[W]->type);
     if (!no_wz && !depthwise && !offsets_fit(&m, terms))
         return bind_in_double_as(b, n, m.why);
-    Beside beside = {bias, m.dynamic ? op_in(c, B) : NULL, 1, -1};
+    Beside beside = {bias, m.real, 1, -1};
     ConvOperands o = {weights, group, unfold_bytes(b, n), beside};
     if (m.wbits)
         o.weights = packed_small(b, &m, n->in[W], 0);
@@ -258,8 +260,7 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         o.weights = packed_signed(b, &m, n->in[W], 0, &o.beside.zeros);
     if (!v && conv_last_fits(b, s, &m, &o))
         return conv_last_bind(b, n, s, &m, &o);
-    const Value *added = op_in(c, B);
-    int y = mac_output(b, n, &m, added), x = mac_input(b, n, &m);
+    int y = mac_output(b, n, &m), x = mac_input(b, n, &m);
     ElemType made = m.dynamic ? ELEM_FLOAT : bind_elem(n->out[0]);
     x = volume_images(b, n, v, x, m.dynamic ? ELEM_INT16 : bind_elem(n->in[X]), m.xz);
     if (x < 0)
@@ -276,7 +277,7 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         if (m.wbits)
             scratch[n_scratch++] = bind_scratch(b, ELEM_INT8, (size_t)s->kh * (size_t)s->kw);
         return mac_call(b, n, &m, "depthwise_q", &p, sizeof p, at, n_scratch, scratch) &&
-               mac_finish(b, n, &m, added, 1.0f, y);
+               mac_finish(b, n, &m, 1.0f, y);
     }
     int32_t len = s->ic / group * s->kh * s->kw;
     qk_conv2d_q_params p = {WINDOW_PARAMS(s), MAC_PARAMS(&m), .xz = m.xz,       .ic = s->ic,
@@ -285,7 +286,7 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     int room = bind_scratch(b, ELEM_UINT8, (size_t)p.room);
     return mac_call(b, n, &m, "conv2d_q", &p, sizeof p, at, 1, &room) &&
            more_unfolded(b, s, &m, len, room) && volume_store(b, n, v, to, y, made) &&
-           mac_finish(b, n, &m, added, 1.0f, y);
+           mac_finish(b, n, &m, 1.0f, y);
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {

@@ -225,9 +225,15 @@ static bool runtime_bias(Binder *b, Mac *m, const Value *bias, float beta, int *
     return true;
 }
 
+void mac_real_bias(Mac *m, const Value *bias) {
+    bool real = bias && !op_quant(bias) && bias->type.elem == ELEM_FLOAT;
+    if (m->dynamic || (real && !m->y && m->types[2] == ELEM_FLOAT))
+        m->real = bias;
+}
+
 bool mac_bias(Binder *b, Mac *m, const Value *bias, int32_t rows, float beta, int *buffer) {
     *buffer = -1;
-    if (!bias || m->dynamic)
+    if (!bias || m->real)
         return true;
     const Tensor *t = value_data(bias);
     const Quant *q = op_quant(bias);

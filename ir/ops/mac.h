@@ -19,8 +19,9 @@ typedef struct Mac {
     int32_t wbits, wsign; /* of packed weights (bind_packed); else 0 */
     SumRounding rounding; /* of sums, exact where they become no integers */
     int32_t xz, yz, lo, hi;
-    bool dynamic; /* x has parameters computed at run time, and is taken less its zero point */
-    bool raw;     /* the result is the accumulator itself (int32q with its scale) */
+    bool dynamic;      /* x has parameters computed at run time, and is taken less its zero point */
+    bool raw;          /* the result is the accumulator itself (int32q with its scale) */
+    const Value *real; /* a float bias that is no part of the sum; NULL: there is none */
     float alpha;
     const char *why; /* it has to be computed in double, where a function below says so */
     int out_args[2]; /* multipliers and shifts, or scales; between the operands and the result */
@@ -54,12 +55,12 @@ bool mac_refuse(Mac *m, const char *why);
  * operator does not take it, the weights are not integers or the result is. */
 bool mac_dynamic_refused(Binder *b, const Node *n, const Value *w);
 /* The buffers that the product reads x from and writes its result to. A dynamic x is taken less its
- * zero point, which is entered in `m` with the table of scales; the bias is not in the sum:
- * mac_finish, called behind the product, adds beta times it. Packed products do all of it
+ * zero point, which is entered in `m` with the table of scales. mac_finish, called behind the
+ * product, adds beta times a bias that is no part of the sum. Packed products do all of it
  * themselves. */
 int mac_input(Binder *b, const Node *n, Mac *m);
-int mac_output(Binder *b, const Node *n, const Mac *m, const Value *bias);
-bool mac_finish(Binder *b, const Node *n, const Mac *m, const Value *bias, float beta, int from);
+int mac_output(Binder *b, const Node *n, const Mac *m);
+bool mac_finish(Binder *b, const Node *n, const Mac *m, float beta, int from);
 /* Calls `kernel`, of the types in `m`: operands and result, tables between them and scratch behind
  * them, in the order that all kernels of products take them. -1: none. */
 typedef struct MacBuffers {
@@ -69,8 +70,11 @@ bool mac_call(Binder *b, const Node *n, const Mac *m, const char *kernel, const 
               size_t params_size, MacBuffers at, int n_scratch, const int *scratch);
 /* Zero points of the weights, as a table of one or of all channels, less `bias`. */
 int mac_weight_zp(Binder *b, const Mac *m, int32_t bias, int32_t *step, bool *all_zero);
-/* The bias in units of the accumulator, rows x channels, times beta; -1 without one. False as
- * above: it is computed, and not in these units. */
+/* Enters a float bias beside a float result in `m`: it is added as it is, not in units of the sum,
+ * and so is each beside a dynamic x. For operators that call mac_finish. */
+void mac_real_bias(Mac *m, const Value *bias);
+/* The bias in units of the accumulator, rows x channels, times beta; -1 without one, or where it is
+ * no part of the sum. False as above: it is computed, and not in these units. */
 bool mac_bias(Binder *b, Mac *m, const Value *bias, int32_t rows, float beta, int *buffer);
 
 /* A constant bias (of quantization q, NULL: float) that is added to sums of x and w for a result y

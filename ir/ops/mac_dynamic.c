@@ -42,9 +42,9 @@ int mac_input(Binder *b, const Node *n, Mac *m) {
     return centred;
 }
 
-int mac_output(Binder *b, const Node *n, const Mac *m, const Value *bias) {
+int mac_output(Binder *b, const Node *n, const Mac *m) {
     const Value *y = n->out[0];
-    return m->dynamic && bias ? bind_temp(b, ELEM_FLOAT, (size_t)bind_count(y)) : bind_value(b, y);
+    return m->real ? bind_temp(b, ELEM_FLOAT, (size_t)bind_count(y)) : bind_value(b, y);
 }
 
 /* Gemm's C as it is; Conv's [channels] is [channels, 1, 1]. */
@@ -72,14 +72,14 @@ static int scaled_bias(Binder *b, const Node *n, const Value *bias, float beta) 
     return bind_const(b, ELEM_FLOAT, t->count, scaled, "bias");
 }
 
-bool mac_finish(Binder *b, const Node *n, const Mac *m, const Value *bias, float beta, int from) {
-    if (!m->dynamic || !bias)
+bool mac_finish(Binder *b, const Node *n, const Mac *m, float beta, int from) {
+    if (!m->real)
         return true;
-    int add = scaled_bias(b, n, bias, beta), to = bind_value(b, n->out[0]);
+    int add = scaled_bias(b, n, m->real, beta), to = bind_value(b, n->out[0]);
     if (add < 0)
         return false;
     Type y = n->out[0]->type;
-    Broadcast s = bind_broadcast(y, bias_type(binder_arena(b), n, bias->type), y);
+    Broadcast s = bind_broadcast(y, bias_type(binder_arena(b), n, m->real->type), y);
     if (!bind_binary(b, n, "add", ELEM_FLOAT, s, (int[]){from, add, to}))
         return false;
     bind_in_place(b, 0);

@@ -193,8 +193,10 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
     bool rows = bias && bias->type.rank > 1 && bias->type.dims[bias->type.rank - 2].value > 1;
     if (mac_dynamic_refused(b, n, n->in[B]))
         return false;
-    if (!mac_prepare(b, n->in[A], n->in[B], n->out[0], axis, (size_t)p->n, p->k, alpha, &m) ||
-        !mac_bias(b, &m, bias, rows ? p->m : 1, beta, &add))
+    if (!mac_prepare(b, n->in[A], n->in[B], n->out[0], axis, (size_t)p->n, p->k, alpha, &m))
+        return bind_in_double_as(b, n, m.why);
+    mac_real_bias(&m, bias);
+    if (!mac_bias(b, &m, bias, rows ? p->m : 1, beta, &add))
         return bind_in_double_as(b, n, m.why);
     if (pairs(b, p, &m, n->in[B], bias))
         return product_pair(b, n, p, &m);
@@ -209,18 +211,18 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
         addend_strides(bias, &q.cm, &q.cn);
     }
     int wz = mac_weight_zp(b, &m, 0, &q.bz_step, &no_wz);
-    Beside o = {.bias = add, .real = m.dynamic ? bias : NULL, .factor = beta, .zeros = -1};
+    Beside o = {.bias = add, .real = m.real, .factor = beta, .zeros = -1};
     int w = m.wbits                               ? packed_small(b, &m, n->in[B], axis)
             : no_wz && elem_is_signed(m.types[1]) ? bind_value(b, n->in[B])
                                                   : packed_signed(b, &m, n->in[B], axis, &o.zeros);
     if (packs(b, p, &m, w, &o, rows))
         return product_packed(b, n, p, &m, w, &o);
-    int y = mac_output(b, n, &m, bias), x = mac_input(b, n, &m);
+    int y = mac_output(b, n, &m), x = mac_input(b, n, &m);
     int weights = m.wbits ? bind_packed(b, n->in[B]) : bind_value(b, n->in[B]);
     int scratch = bind_scratch(b, ELEM_UINT8, (size_t)q.room);
     return mac_call(b, n, &m, "matmul_q", &q, sizeof q, (MacBuffers){x, weights, add, wz, y}, 1,
                     &scratch) &&
-           more_widened(b, wide, scratch) && mac_finish(b, n, &m, bias, beta, y);
+           more_widened(b, wide, scratch) && mac_finish(b, n, &m, beta, y);
 }
 
 bool bind_product(Binder *b, const Node *n, const Product *p, const Value *bias, int axis,

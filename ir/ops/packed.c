@@ -13,15 +13,15 @@ static bool takes(const Mac *m) {
            (m->wbits ? m->wbits == 4 : elem_bits(m->types[1]) == 8);
 }
 
-/* A row of constant floats, one for each column. */
+/* Constant floats, one for each column or for all. */
 static bool is_row(const Mac *m, const Value *v) {
     const Tensor *t = value_data(v);
-    return !v || (t && t->data && t->count == m->channels && v->type.elem == ELEM_FLOAT &&
-                  !type_is_quantized(v->type));
+    return !v || (t && t->data && (t->count == m->channels || t->count == 1) &&
+                  v->type.elem == ELEM_FLOAT && !type_is_quantized(v->type));
 }
 
 bool packed_takes(const Mac *m, const Beside *o) {
-    return takes(m) && (!m->dynamic || is_row(m, o->real));
+    return takes(m) && is_row(m, o->real);
 }
 
 int packed_small(Binder *b, const Mac *m, const Value *w, int axis) {
@@ -153,7 +153,7 @@ static int real_row(Binder *b, const Mac *m, const Beside *o) {
     const Tensor *t = value_data(o->real);
     float *out = NEW_ARRAY(binder_arena(b), float, m->channels);
     for (size_t i = 0; i < m->channels; i++)
-        out[i] = o->factor * (float)tensor_float(t, i);
+        out[i] = o->factor * (float)tensor_float(t, t->count == 1 ? 0 : i);
     return bind_const(b, ELEM_FLOAT, m->channels, out, "bias");
 }
 
@@ -203,8 +203,7 @@ static void bind_tables(Binder *b, const Node *n, const Mac *m, Packed *p, Colum
     p->plain = plain_of(b, m, &c, o);
     if (p->types[2] != ELEM_FLOAT)
         return;
-    bool adds = m->dynamic && o->real;
-    p->tables[p->n_tables++] = adds ? packed_table(b, real_row(b, m, o), true, &c) : -1;
+    p->tables[p->n_tables++] = o->real ? packed_table(b, real_row(b, m, o), true, &c) : -1;
     p->tables[p->n_tables++] = o->zeros < 0 ? -1 : packed_table(b, o->zeros, true, &c);
 }
 

@@ -27,8 +27,9 @@ typedef struct Packed {
 int packed_small(Binder *b, const Mac *m, const Value *w, int axis);
 
 /* What belongs to a column beside its weights, a constant table each, -1 for none: what is added to
- * its sums; or, where parameters of x are computed at run time, `factor` times the floats of
- * `real`, NULL for none, and zero points of the weights, one for each channel. */
+ * its sums, or `factor` times the floats of `real` that are added to a float result, NULL for none;
+ * and where parameters of x are computed at run time, zero points of the weights, one for each
+ * channel. */
 typedef struct Beside {
     int bias;
     const Value *real;
@@ -42,8 +43,7 @@ typedef struct Beside {
 int packed_signed(Binder *b, const Mac *m, const Value *w, int axis, int *zeros);
 
 /* Whether the operands are of these types: 8-bit activations, signed weights of 8 bits or any of 4;
- * where the parameters of x are computed at run time, with floats to add that are a constant row,
- * one number for each column, or absent. */
+ * floats to add are constant, one for each column or for all, or absent. */
 bool packed_takes(const Mac *m, const Beside *o);
 
 /* Whether these weights are worth packing and the sums of k products of them fit: operands as
