@@ -92,7 +92,7 @@ result in float, where weights alone are quantized, and where scales are compute
 
 WRONG = """As of 28 November 2026: in AIMET's transformer of 8 bits results part where a sum lies within 0.002 steps of a tie, at one integer of
 1500 behind the first products, and products and Softmax behind them spread that. onnxruntime with its optimizations is 35.1 dB away from its
-own results without them. Why `qxc run` is that far from it on two detectors is not known yet: there onnxruntime agrees with itself.
+own results without them.
 
 """
 
