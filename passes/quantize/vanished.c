@@ -72,9 +72,10 @@ static void look(Value *v, void *ctx) {
     if (!q || q->kind != QUANT_PARAMS || !quant_is_integers(q) || type_is_quantized(v->type) ||
         v->type.elem != ELEM_FLOAT)
         return;
-    if (v->kind == VALUE_CONST && v->data)
+    if (v->kind == VALUE_CONST && v->data) {
         tell_vanished_weight(l->c, node_of(l, v), v, q);
-    else if (v->stat)
+        module_release(v->graph->module, v->data);
+    } else if (v->stat)
         look_at_range(l, v);
 }
 
