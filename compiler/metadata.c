@@ -7,6 +7,23 @@
 
 /* ---- out ---- */
 
+/* An entry of the key alone: where another tool's entries came after ours, it keeps the place. */
+static bool keeps_place(const StrPair *p, const char *key) {
+    return str_is(p->key, key) && !p->value.s && !p->extra.n;
+}
+
+/* Where a place is kept for it, else behind all others. */
+static void add(Arena *a, Meta *meta, const char *key, Str text) {
+    StrPair *items = NEW_ARRAY(a, StrPair, meta->n + 1); /* lists may be shared */
+    size_t at = 0;
+    if (meta->n)
+        memcpy(items, meta->items, meta->n * sizeof *items);
+    while (at < meta->n && !keeps_place(&items[at], key))
+        at++;
+    items[at] = (StrPair){.key = str_from(key), .value = text};
+    *meta = (Meta){items, meta->n + (at == meta->n)};
+}
+
 void metadata_set(Arena *a, Meta *meta, const char *key, Str text) {
     StrPair *items = NEW_ARRAY(a, StrPair, meta->n + 1);
     size_t n = 0;
@@ -23,16 +40,16 @@ static void put_value(Value *v, void *ctx) {
     Module *m = ctx;
     Str stat = v->stat ? qir_stat_text(m, v->stat) : STR_NONE;
     if (stat.n)
-        meta_set(m->arena, &v->meta, STR(META_STAT), stat);
+        add(m->arena, &v->meta, META_STAT, stat);
     if (v->from.n)
-        meta_set(m->arena, &v->meta, STR(META_FROM), qir_from_text(m, v->from));
+        add(m->arena, &v->meta, META_FROM, qir_from_text(m, v->from));
 }
 
 static void put_nodes(Graph *g, void *ctx) {
     Module *m = ctx;
     FOR_NODES(n, g)
     if (n->from.n)
-        meta_set(m->arena, &n->meta, STR(META_FROM), qir_from_text(m, n->from));
+        add(m->arena, &n->meta, META_FROM, qir_from_text(m, n->from));
 }
 
 void metadata_put(Module *m) {
@@ -41,8 +58,7 @@ void metadata_put(Module *m) {
 }
 
 void metadata_put_external(Module *m, const char *name, const char *hash) {
-    meta_set(m->arena, &m->meta, STR(META_EXTERNAL),
-             arena_strf(m->arena, "%s sha256:%s", name, hash));
+    add(m->arena, &m->meta, META_EXTERNAL, arena_strf(m->arena, "%s sha256:%s", name, hash));
 }
 
 /* ---- in ---- */
@@ -52,15 +68,16 @@ typedef struct Take {
     QirParts *parts;
 } Take;
 
-/* The entry of that key, or NULL. One with more or less in it than we write is another's. The key
- * alone keeps the place where another tool's entries came behind ours. */
+/* The last entry of that key, or NULL. One with more or less in it than we write is another's. */
 static StrPair *find(const Meta *meta, const char *key) {
+    StrPair *found = NULL;
     for (size_t i = 0; i < meta->n; i++) {
-        StrPair *p = &meta->items[i];
-        if (str_is(p->key, key))
-            return p->value.s && !p->extra.n ? p : NULL;
+        if (keeps_place(&meta->items[i], key))
+            return NULL;
+        if (str_is(meta->items[i].key, key) && !meta->items[i].extra.n)
+            found = &meta->items[i];
     }
-    return NULL;
+    return found;
 }
 
 /* Entries are unread memory of this object alone. */
@@ -117,20 +134,15 @@ static void take_nodes(Graph *g, void *ctx) {
         take_from(ctx, &n->meta, &n->from, n->loc);
 }
 
-static void take_external(const Take *t) {
-    Module *m = t->m;
+static void take_external(Module *m) {
     StrPair *entry = find(&m->meta, META_EXTERNAL);
-    if (!entry)
-        return;
-    if (memmem(entry->value.s, entry->value.n, " sha256:", 8))
+    if (entry && memmem(entry->value.s, entry->value.n, " sha256:", 8))
         drop(&m->meta, entry);
-    else
-        warn(t, m->graph->loc, META_EXTERNAL, "the name and the hash of a file");
 }
 
 void metadata_take(Module *m) {
+    take_external(m);
     Take t = {m, qir_parts_new(m->arena, path_dir(m->arena, m->path), false)};
-    take_external(&t);
     module_each_value(m, take_value, &t);
     module_each_graph(m, take_nodes, &t);
 }

@@ -148,9 +148,11 @@ static bool read_pair(NodeRules *r, const Node *n, const StrPair *p) {
 }
 
 static void check_attrs(NodeRules *r, const Node *n) {
-    for (const Attr *a = n->attrs; a < n->attrs + n->n_attrs; a++)
+    for (size_t i = 0; i < n->n_attrs; i++) {
+        const Attr *a = &n->attrs[i];
         if (is_ours(a))
             read_pair(r, n, &(StrPair){.key = a->name, .value = text_of(a, r->m->arena)});
+    }
 }
 
 static void read_graph(Graph *g, void *ctx) {

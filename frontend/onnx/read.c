@@ -96,28 +96,21 @@ Meta read_pairs(Reader *r, size_t n, Onnx__StringStringEntryProto **entries) {
     return m;
 }
 
-/* ONNX wants keys to differ, and its checker refuses a model with one twice. Readers that make a
- * map of the list are left with the last entry. */
+/* ONNX wants keys to differ, and its checker refuses a model with one twice. */
 Meta read_meta(Reader *r, Loc at, size_t n, Onnx__StringStringEntryProto **entries) {
-    Meta m = read_pairs(r, n, entries), kept = {m.items, 0};
-    if (n < 2)
-        return m;
-    Map *last = map_new(r->arena);
-    for (size_t i = 0; i < n; i++)
-        map_set(last, m.items[i].key, entries[i]);
-    for (size_t i = 0; i < n; i++) {
-        if (map_get(last, m.items[i].key) == entries[i]) {
-            m.items[kept.n++] = m.items[i];
-        } else if (!r->warned_keys) {
+    Meta m = read_pairs(r, n, entries);
+    Map *seen = n > 1 && !r->warned_keys ? map_new(r->arena) : NULL;
+    for (size_t i = 0; seen && i < n && !r->warned_keys; i++) {
+        if (map_get(seen, m.items[i].key)) {
             r->warned_keys = true;
-            diag_warning(
-                r->diags, at,
-                "its metadata have the key \"%s\" twice: the last entry is kept (said once "
-                "per model)",
-                diag_name(r->diags, m.items[i].key));
+            diag_warning(r->diags, at,
+                         "its metadata have the key \"%s\" twice: onnx.checker refuses that "
+                         "(said once per model)",
+                         diag_name(r->diags, m.items[i].key));
         }
+        map_set(seen, m.items[i].key, entries[i]);
     }
-    return kept;
+    return m;
 }
 
 Import *read_imports(Reader *r, Loc at, size_t n, Onnx__OperatorSetIdProto **sets) {

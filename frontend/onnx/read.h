@@ -45,7 +45,7 @@ Str pb_str(bool has, ProtobufCBinaryData b);
 /* A name, checked. */
 Str read_name(Reader *r, Loc at, bool has, ProtobufCBinaryData b);
 Meta read_pairs(Reader *r, size_t n, Onnx__StringStringEntryProto **entries);
-/* The same of metadata: of entries with one key the last is kept, with a warning. */
+/* The same of metadata: a key that stands twice is told. */
 Meta read_meta(Reader *r, Loc at, size_t n, Onnx__StringStringEntryProto **entries);
 Import *read_imports(Reader *r, Loc at, size_t n, Onnx__OperatorSetIdProto **sets);
 

@@ -40,24 +40,21 @@ static bool no_key(const Reader *r, const Field *f) {
     return r->text.s[f->at.begin] == '_' && f->key.n == 1;
 }
 
-/* Keeps the last entry of each key. onnx.checker refuses a model with one twice; texts of 0.1.0 are
- * read all the same. */
-static void keep_last(Reader *r, const Field *f, Meta *m) {
-    Map *last = map_new(r->arena);
-    size_t n = 0;
-    for (size_t i = 0; i < m->n; i++)
-        map_set(last, m->items[i].key, (void *)&f[i]);
+/* onnx.checker refuses a model with a key twice. Texts may have it, as they have all that ONNX has.
+ */
+static void warn_of_double_keys(Reader *r, const Field *f, const Meta *m) {
+    Map *seen = map_new(r->arena);
     for (size_t i = 0; i < m->n; i++) {
-        const Field *end = map_get(last, m->items[i].key);
-        if (end == &f[i]) {
-            m->items[n++] = m->items[i];
+        const Field *first = map_get(seen, m->items[i].key);
+        if (!first) {
+            map_set(seen, m->items[i].key, (void *)&f[i]);
             continue;
         }
         diag_warning(r->diags, loc_of(r, f[i].at),
-                     "metadata '%s' stands twice: the last one counts", shown(r, m->items[i].key));
-        note_at(r, end->at, "the last one");
+                     "metadata '%s' stands twice: onnx.checker refuses a model with both",
+                     shown(r, m->items[i].key));
+        note_at(r, first->at, "the first one");
     }
-    m->n = n;
 }
 
 bool read_metadata(Reader *r, Span fields, Meta *out) {
@@ -76,7 +73,7 @@ bool read_metadata(Reader *r, Span fields, Meta *out) {
     }
     *out = (Meta){items, fields.n};
     if (fields.n > 1)
-        keep_last(r, f, out);
+        warn_of_double_keys(r, f, out);
     return ok;
 }
 
