@@ -134,15 +134,20 @@ static void take_nodes(Graph *g, void *ctx) {
         take_from(ctx, &n->meta, &n->from, n->loc);
 }
 
-static void take_external(Module *m) {
+static void take_external(const Take *t) {
+    Module *m = t->m;
     StrPair *entry = find(&m->meta, META_EXTERNAL);
-    if (entry && memmem(entry->value.s, entry->value.n, " sha256:", 8))
+    if (!entry)
+        return;
+    if (memmem(entry->value.s, entry->value.n, " sha256:", 8))
         drop(&m->meta, entry);
+    else
+        warn(t, m->graph->loc, META_EXTERNAL, "the name and the hash of a file");
 }
 
 void metadata_take(Module *m) {
-    take_external(m);
     Take t = {m, qir_parts_new(m->arena, path_dir(m->arena, m->path), false)};
+    take_external(&t);
     module_each_value(m, take_value, &t);
     module_each_graph(m, take_nodes, &t);
 }
