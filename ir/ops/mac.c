@@ -225,8 +225,9 @@ static bool runtime_bias(Binder *b, Mac *m, const Value *bias, float beta, int *
     return true;
 }
 
-void mac_real_bias(Mac *m, const Value *bias) {
-    bool real = bias && !op_quant(bias) && bias->type.elem == ELEM_FLOAT;
+void mac_real_bias(Mac *m, const Value *bias, float beta) {
+    bool real = bias && !op_quant(bias) && bias->type.elem == ELEM_FLOAT &&
+                (beta == 1.0f || (value_data(bias) && value_data(bias)->data));
     if (m->dynamic || (real && !m->y && m->types[2] == ELEM_FLOAT))
         m->real = bias;
 }

@@ -1,4 +1,5 @@
-/* Products whose input has parameters computed at run time (uint8q<dynamic>): see mac.h.
+/* Products whose input has parameters computed at run time (uint8q<dynamic>), and biases that are
+ * added to float results: see mac.h.
  *
  *   y = float(sum (x - xz) (w - wz[c])) * (sx * (alpha * sw[c])) + beta * bias, all in float32
  *

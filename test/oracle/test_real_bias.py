@@ -75,7 +75,7 @@ class RealBias(OracleCase):
                 with self.subTest(types=kinds, per_channel=per_channel):
                     self.check(layer, kinds, per_channel)
 
-    @for_each("gemm", "gemm_rows")
+    @for_each("gemm", "gemm_rows", "gemm_scalar", "conv", "groups", "depthwise", "line", "volume")
     def test_computed(self, layer):
         self.check(layer, "int8", True, computed=True)
 
