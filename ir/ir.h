@@ -437,9 +437,10 @@ void node_set_float(Node *n, const char *name, float v);
 void node_set_string(Node *n, const char *name, Str v);
 void node_set_tensor(Node *n, const char *name, Tensor *t);
 void node_drop_attr(Node *n, const char *name);
-/* Of the metadata: the text under a key, STR_NONE where there is none. */
+/* Of the metadata: the first text under a key, STR_NONE where there is none. */
 Str node_meta(const Node *n, Str key);
-/* In the place of an entry with the key, else behind the others. The list itself stays as it is. */
+/* In the place of the first entry with the key, else behind the others. The list itself stays as it
+ * is. */
 void meta_set(Arena *a, Meta *meta, Str key, Str value);
 bool node_is(const Node *n, const char *op);                        /* default domain */
 bool node_is_in(const Node *n, const char *domain, const char *op); /* any domain */

@@ -120,3 +120,26 @@ Str map_key(const Map *m, size_t i) {
 void *map_value(const Map *m, size_t i) {
     return m->entries[i].value;
 }
+
+static Str key_of_item(const char *item) {
+    Str key;
+    memcpy(&key, item, sizeof key);
+    return key;
+}
+
+/* Few are compared pairwise, many through a map. */
+const void *key_before(Arena *a, Map **seen, const void *items, size_t size, size_t n, size_t i) {
+    enum { FEW = 8 };
+    const char *first = items, *item = first + i * size;
+    Str key = key_of_item(item);
+    if (n <= FEW) {
+        for (size_t k = i; k-- > 0;)
+            if (str_eq(key_of_item(first + k * size), key))
+                return first + k * size;
+        return NULL;
+    }
+    *seen = *seen ? *seen : map_new(a);
+    const void *old = map_get(*seen, key);
+    map_set(*seen, key, (void *)item);
+    return old;
+}

@@ -19,4 +19,8 @@ size_t map_size(const Map *m);
 Str map_key(const Map *m, size_t i);
 void *map_value(const Map *m, size_t i);
 
+/* Of n items of `size` bytes, which begin with their key, a Str: the last before item i with the
+ * same key, or NULL. To be asked of each i in order; `*seen` is NULL at first. */
+const void *key_before(Arena *a, Map **seen, const void *items, size_t size, size_t n, size_t i);
+
 #endif

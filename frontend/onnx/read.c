@@ -99,16 +99,14 @@ Meta read_pairs(Reader *r, size_t n, Onnx__StringStringEntryProto **entries) {
 /* ONNX wants keys to differ, and its checker refuses a model with one twice. */
 Meta read_meta(Reader *r, Loc at, size_t n, Onnx__StringStringEntryProto **entries) {
     Meta m = read_pairs(r, n, entries);
-    Map *seen = n > 1 && !r->warned_keys ? map_new(r->arena) : NULL;
-    for (size_t i = 0; seen && i < n && !r->warned_keys; i++) {
-        if (map_get(seen, m.items[i].key)) {
-            r->warned_keys = true;
+    Map *seen = NULL;
+    for (size_t i = 0; i < n && !r->warned_keys; i++) {
+        r->warned_keys = key_before(r->arena, &seen, m.items, sizeof *m.items, n, i);
+        if (r->warned_keys)
             diag_warning(r->diags, at,
                          "its metadata have the key \"%s\" twice: onnx.checker refuses that "
                          "(said once per model)",
                          diag_name(r->diags, m.items[i].key));
-        }
-        map_set(seen, m.items[i].key, entries[i]);
     }
     return m;
 }

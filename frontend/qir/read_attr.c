@@ -194,20 +194,10 @@ bool read_attribute(Reader *r, const Field *f, Attr *out) {
     return read_value(r, &f->val, out);
 }
 
-/* Few entries are compared pairwise, many through a map. */
 void check_unique(Reader *r, const Field *f, size_t n, const char *what) {
     Map *seen = NULL;
     for (size_t i = 0; i < n; i++) {
-        const Field *old = NULL;
-        if (n <= 8) {
-            for (size_t k = 0; k < i; k++)
-                if (str_eq(f[k].key, f[i].key))
-                    old = &f[k];
-        } else {
-            seen = seen ? seen : map_new(r->arena);
-            old = map_get(seen, f[i].key);
-            map_set(seen, f[i].key, (void *)&f[i]);
-        }
+        const Field *old = key_before(r->arena, &seen, f, sizeof *f, n, i);
         if (!old)
             continue;
         error_at(r, f[i].at, "%s '%s' stands twice", what, shown(r, f[i].key));

@@ -42,18 +42,16 @@ static bool no_key(const Reader *r, const Field *f) {
 
 /* onnx.checker refuses a model with a key twice. Texts may have it, as they have all that ONNX has.
  */
-static void warn_of_double_keys(Reader *r, const Field *f, const Meta *m) {
-    Map *seen = map_new(r->arena);
-    for (size_t i = 0; i < m->n; i++) {
-        const Field *first = map_get(seen, m->items[i].key);
-        if (!first) {
-            map_set(seen, m->items[i].key, (void *)&f[i]);
+static void warn_of_double_keys(Reader *r, const Field *f, size_t n) {
+    Map *seen = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const Field *old = key_before(r->arena, &seen, f, sizeof *f, n, i);
+        if (!old)
             continue;
-        }
         diag_warning(r->diags, loc_of(r, f[i].at),
                      "metadata '%s' stands twice: onnx.checker refuses a model with both",
-                     shown(r, m->items[i].key));
-        note_at(r, first->at, "the first one");
+                     shown(r, f[i].key));
+        note_at(r, old->at, "the first one");
     }
 }
 
@@ -72,8 +70,7 @@ bool read_metadata(Reader *r, Span fields, Meta *out) {
             ok &= val_str(r, &f[i].val, "a value of metadata", &items[i].value);
     }
     *out = (Meta){items, fields.n};
-    if (fields.n > 1)
-        warn_of_double_keys(r, f, out);
+    warn_of_double_keys(r, f, fields.n);
     return ok;
 }
 
