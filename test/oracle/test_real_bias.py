@@ -1,14 +1,13 @@
-"""A float bias beside a float result is added as it is, not in units of the sums: Conv, Gemm and MatMul with Add on integers
-against double precision, and emitted C with the bits of `qxc run`. Scales are large, so that a unit is."""
+"""A float bias beside a float result is added as it is, not in units of the sums: Conv and Gemm on integers against
+onnxruntime, and emitted C with the bits of `qxc run`. Scales are large, so that a unit is."""
 
 import numpy as np
 import onnx
 from onnx import TensorProto as T
-from onnx import helper, numpy_helper
 
+from biased import biased
 from cmodel import CModel
 from common import OracleCase, for_each, qxc, qxc_outputs, session
-from test_quantized_ops import NUMPY, RANGES
 
 # operator, attributes, shapes of x, w and bias, axis of the output channels
 LAYERS = {
@@ -27,35 +26,13 @@ TYPES = {"int8": (T.INT8, T.INT8, 0), "uint8": (T.UINT8, T.INT8, 0), "offsets": 
          "int4": (T.INT8, T.INT4, 0), "int16": (T.INT16, T.INT8, 0)}
 
 
-def model(layer, kinds, per_channel, computed):
-    """Bias `b` is a constant, or an input where it is `computed`."""
-    op, attributes, x_shape, w_shape, b_shape, axis = LAYERS[layer]
-    x, w, w_zero = TYPES[kinds]
-    rng, channels = np.random.default_rng(7), w_shape[axis]
-    scale = np.float32(.125) * (1 + np.arange(channels, dtype=np.float32) / 3) if per_channel else np.float32(.125)
-    weights = rng.integers(*RANGES[w], w_shape, endpoint=True)
-    x_zero = 5 if x != T.UINT8 else 120
-    zeros = np.full(np.shape(scale), w_zero)
-    constants = [helper.make_tensor("w", w, w_shape, weights.ravel().tolist()), numpy_helper.from_array(scale, "ws"),
-                 helper.make_tensor("wz", w, zeros.shape, zeros.ravel().tolist()),
-                 numpy_helper.from_array(np.float32(.5), "xs"), helper.make_tensor("xz", x, [], [x_zero])]
-    bias, inputs = rng.normal(0, 3, b_shape).astype(np.float32), [helper.make_tensor_value_info("x", x, x_shape)]
-    if computed:
-        inputs.append(helper.make_tensor_value_info("b", T.FLOAT, b_shape))
-    else:
-        constants.append(numpy_helper.from_array(bias, "b"))
-    nodes = [helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["xf"]),
-             helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["wf"], axis=axis),
-             helper.make_node(op, ["xf", "wf", "b"], ["y"], name="layer", **attributes)]
-    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", T.FLOAT, None)], constants)
-    ints = rng.integers(*RANGES[x], x_shape, endpoint=True).astype(NUMPY[x])
-    made = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
-    return onnx.shape_inference.infer_shapes(made), {"x": ints, **({"b": bias} if computed else {})}
-
-
 class RealBias(OracleCase):
     def check(self, layer, kinds, per_channel, computed=False):
-        made, feeds = model(layer, kinds, per_channel, computed)
+        *product, shape, axis = LAYERS[layer]
+        x, w, w_zero = TYPES[kinds]
+        bias = np.random.default_rng(7).normal(0, 3, shape).astype(np.float32)
+        made, feeds = biased((*product, axis), (x, .5, 120 if x == T.UINT8 else 5), (w, .125, w_zero), None, per_channel,
+                             np.asarray(bias), computed)
         path = self.scratch / "m.onnx"
         onnx.save(made, path)
         want, = session(path).run(None, feeds)

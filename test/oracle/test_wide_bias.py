@@ -7,11 +7,10 @@ import unittest
 import numpy as np
 import onnx
 from onnx import TensorProto as T
-from onnx import helper, numpy_helper
 
+from biased import biased
 from cmodel import CModel
 from common import OracleCase, for_each, qxc, qxc_outputs, session
-from test_quantized_ops import NUMPY, RANGES
 
 # operator, attributes, shape of x and w, axis of the output channels
 LAYERS = {
@@ -24,34 +23,10 @@ LAYERS = {
 }
 
 
-def model(layer, x, w, y, per_channel=False, bias=None):
-    """x, w, y: element type, scale, zero point."""
-    op, attributes, x_shape, w_shape, axis = LAYERS[layer]
-    rng = np.random.default_rng(11)
-    channels = w_shape[axis]
-    scale = np.float32(w[1]) * (1 + np.arange(channels, dtype=np.float32) / 3) if per_channel else np.float32(w[1])
-    weights = rng.integers(*RANGES[w[0]], w_shape, endpoint=True)
-    bias = rng.normal(0, .1, channels).astype(np.float32) if bias is None else bias
-    zeros = np.full(np.shape(scale), w[2])
-    constants = [helper.make_tensor("w", w[0], w_shape, weights.ravel().tolist()), numpy_helper.from_array(scale, "ws"),
-                 helper.make_tensor("wz", w[0], zeros.shape, zeros.ravel().tolist()), numpy_helper.from_array(bias, "b")]
-    for name, (elem, s, z) in (("x", x), ("y", y)):
-        constants += [numpy_helper.from_array(np.float32(s), name + "s"), helper.make_tensor(name + "z", elem, [], [z])]
-    nodes = [helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["xf"]),
-             helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["wf"], axis=axis),
-             helper.make_node(op, ["xf", "wf", "b"], ["yf"], name="layer", **attributes),
-             helper.make_node("QuantizeLinear", ["yf", "ys", "yz"], ["y"])]
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", x[0], x_shape)],
-                              [helper.make_tensor_value_info("y", y[0], None)], constants)
-    ints = rng.integers(*RANGES[x[0]], x_shape, endpoint=True).astype(NUMPY[x[0]])
-    made = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
-    return onnx.shape_inference.infer_shapes(made), ints
-
-
 class WideBias(OracleCase):
-    def steps_off(self, made, ints):
+    def steps_off(self, made, feeds):
         """Of `qxc run` against onnxruntime; with the remarks."""
-        path = self.scratch / "m.onnx"
+        path, ints = self.scratch / "m.onnx", feeds["x"]
         onnx.save(made, path)
         want = session(path).run(None, {"x": ints})[0].astype(int)
         got = qxc_outputs(path, {"x": ints if ints.shape[0] == 1 else ints[None]}, self.scratch)["y"].reshape(want.shape)
@@ -70,7 +45,7 @@ class WideBias(OracleCase):
                 ((T.UINT8, .02, 128), (T.UINT8, .003, 77), (T.INT16, 5e-6, -7), False),
                 ((T.INT8, .02, 3), (T.INT4, .01, 0), (T.INT16, 5e-6, 0), False)):
             with self.subTest(x=x, w=w, y=y):
-                steps, talk = self.steps_off(*model(layer, x, w, y, per_channel and layer != "transposed"))
+                steps, talk = self.steps_off(*biased(LAYERS[layer], x, w, y, per_channel and layer != "transposed"))
                 self.assertLessEqual(steps, 1)
                 self.assertNotIn("steps off", talk)
 
@@ -79,7 +54,7 @@ class WideBias(OracleCase):
         for x, w, y in (((T.UINT8, .0125, 0), (T.INT16, .00238, 0), (T.INT16, 4.3e-6, 0)),
                         ((T.UINT8, .0125, 0), (T.INT8, .00238, 0), (T.INT8, 4.3e-6, 0))):
             with self.subTest(w=w, y=y):
-                made, ints = model("gemm", x, w, y, bias=np.full(5, 2.4 * .0125 * .00238, np.float32))
+                made, _ = biased(LAYERS["gemm"], x, w, y, bias=np.full(5, 2.4 * .0125 * .00238, np.float32))
                 onnx.save(made, self.scratch / "m.onnx")
                 talk = qxc(self.scratch / "m.onnx", "-emit=c", "-no-sync", "-o", self.scratch / "m.c").stderr
                 self.assertRegex(talk, r'"layer" \(Gemm\): float bias rounded.*: results are up to 2\.77 steps off')
