@@ -173,17 +173,20 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     int64_t terms = (int64_t)(s->ic / group) * s->kh * s->kw;
     if (mac_dynamic_refused(b, n, n->in[W]))
         return false;
-    if (!mac_prepare(b, n->in[X], n->in[W], n->out[0], 1, (size_t)s->oc, terms, 1.0f, &m) ||
-        m.raw || !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
+    if (!mac_prepare(b, n->in[X], n->in[W], n->out[0], 1, (size_t)s->oc, terms, 1.0f, &m) || m.raw)
+        return bind_in_double_as(b, n, m.raw ? "it gives its sums" : m.why);
+    mac_real_bias(&m, op_in(c, B), 1.0f);
+    if (!mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
         return bind_in_double_as(b, n, m.raw ? "it gives its sums" : m.why);
     m.types[1] = bind_elem(n->in[W]);
     qk_convtranspose_q_params p = {WINDOW_PARAMS(s), MAC_RESULT(&m), .m_step = m.m_step, .xz = m.xz,
                                    .ic = s->ic,      .oc = s->oc,    .group = group};
     int wz = mac_weight_zp(b, &m, 0, &wz_step, &no_wz);
     int w = bind_value(b, n->in[W]);
-    if (!v && no_wz && convtranspose_last_fits(b, s, &m, group, w, bias))
-        return convtranspose_last_bind(b, n, s, &m, w, bias);
-    int x = bind_value(b, n->in[X]), y = bind_value(b, n->out[0]);
+    Beside beside = {bias, m.real, 1.0f, -1};
+    if (!v && no_wz && convtranspose_last_fits(b, s, &m, group, w, &beside))
+        return convtranspose_last_bind(b, n, s, &m, w, beside);
+    int x = bind_value(b, n->in[X]), y = mac_output(b, n, &m);
     ElemType made = bind_elem(n->out[0]);
     int to = volume_result(b, v, y, made);
     x = volume_images(b, n, v, x, bind_elem(n->in[X]), m.xz);
@@ -191,7 +194,7 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     p.wz_step = wz_step;
     MacBuffers at = {x, w, bias, wz, to};
     return x >= 0 && mac_call(b, n, &m, "convtranspose_q", &p, sizeof p, at, 0, NULL) &&
-           volume_store(b, n, v, to, y, made);
+           volume_store(b, n, v, to, y, made) && mac_finish(b, n, &m, 1.0f, y);
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {

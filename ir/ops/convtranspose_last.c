@@ -8,15 +8,14 @@ static int32_t windows(int32_t kernel, int32_t stride) {
 }
 
 bool convtranspose_last_fits(Binder *b, const Spatial *s, const Mac *m, int32_t group, int weights,
-                             int bias) {
+                             const Beside *o) {
     int64_t taps = (int64_t)windows(s->kh, s->sh) * windows(s->kw, s->sw);
     int64_t phases = (int64_t)s->sh * s->sw;
     if (group != 1 || s->dh != 1 || s->dw != 1 || m->wbits || m->raw || m->dynamic || phases > 64 ||
         phases * taps > 2 * (int64_t)s->kh * s->kw || taps * s->ic > INT32_MAX / 64 ||
         bind_buffer(b, weights)->kind != BUF_CONST)
         return false;
-    return packed_fits(b, m, (int32_t)phases, s->oc, (int32_t)taps * s->ic,
-                       &(Beside){.bias = bias, .zeros = -1});
+    return packed_fits(b, m, (int32_t)phases, s->oc, (int32_t)taps * s->ic, o);
 }
 
 /* Weights [ic][oc][kh][kw] as columns [sh][sw][oc] of k elements each: [window][window][ic]. */
@@ -47,16 +46,15 @@ static int for_phases(Binder *b, int table, int32_t phases, int32_t channels) {
 }
 
 bool convtranspose_last_bind(Binder *b, const Node *n, const Spatial *s, const Mac *m, int weights,
-                             int bias) {
+                             Beside o) {
     enum { FIRST_LEVEL_CACHE = 32 * 1024, LEAST = 2 };
     int32_t phases = s->sh * s->sw, th = windows(s->kh, s->sh), tw = windows(s->kw, s->sw);
     const int8_t *w = columns_of_phases(b, bind_buffer(b, weights)->data, s);
     Mac repeated = *m;
     for (int i = 0; m->m_step && i < m->n_out_args; i++)
         repeated.out_args[i] = for_phases(b, m->out_args[i], phases, s->oc);
-    bias = bias < 0 ? -1 : for_phases(b, bias, phases, s->oc);
-    Packed k = packed_bind(b, n, &repeated, w, phases, s->oc, 1, th * tw * s->ic,
-                           &(Beside){.bias = bias, .zeros = -1});
+    o.bias = o.bias < 0 ? -1 : for_phases(b, o.bias, phases, s->oc);
+    Packed k = packed_bind(b, n, &repeated, w, phases, s->oc, 1, th * tw * s->ic, &o);
     qk_convtranspose_nhwc_q_params p = {.n = s->n,
                                         .ic = s->ic,
                                         .ih = s->ih,

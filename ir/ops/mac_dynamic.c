@@ -48,9 +48,9 @@ int mac_output(Binder *b, const Node *n, const Mac *m) {
     return m->real ? bind_temp(b, ELEM_FLOAT, (size_t)bind_count(y)) : bind_value(b, y);
 }
 
-/* Gemm's C as it is; Conv's [channels] is [channels, 1, 1]. */
+/* Gemm's C as it is; [channels] of a convolution is [channels, 1, 1]. */
 static Type bias_type(Arena *a, const Node *n, Type bias) {
-    int spatial = node_is(n, "Conv") ? n->out[0]->type.rank - 2 : 0;
+    int spatial = n->def->family == FAMILY_CONVOLUTION ? n->out[0]->type.rank - 2 : 0;
     Dim *dims = NEW_ARRAY(a, Dim, bias.rank + spatial);
     memcpy(dims, bias.dims, (size_t)bias.rank * sizeof *dims);
     for (int i = 0; i < spatial; i++)

@@ -148,13 +148,15 @@ static int packed_table(Binder *b, int table, bool per_column, const Columns *c)
     return bind_const(b, from.elem, count, out, from.comment);
 }
 
-/* The factor times the row, as floats. */
-static int real_row(Binder *b, const Mac *m, const Beside *o) {
+/* The factor times the row, as floats, again and again where there are more columns than channels.
+ */
+static int real_row(Binder *b, const Beside *o, const Columns *c) {
     const Tensor *t = value_data(o->real);
-    float *out = NEW_ARRAY(binder_arena(b), float, m->channels);
-    for (size_t i = 0; i < m->channels; i++)
-        out[i] = o->factor * (float)tensor_float(t, t->count == 1 ? 0 : i);
-    return bind_const(b, ELEM_FLOAT, m->channels, out, "bias");
+    size_t columns = (size_t)c->groups * (size_t)c->columns;
+    float *out = NEW_ARRAY(binder_arena(b), float, columns);
+    for (size_t i = 0; i < columns; i++)
+        out[i] = o->factor * (float)tensor_float(t, i % t->count);
+    return bind_const(b, ELEM_FLOAT, columns, out, "bias");
 }
 
 /* Tables of a node whose parameters of x are computed at run time follow from them. */
@@ -203,7 +205,7 @@ static void bind_tables(Binder *b, const Node *n, const Mac *m, Packed *p, Colum
     p->plain = plain_of(b, m, &c, o);
     if (p->types[2] != ELEM_FLOAT)
         return;
-    p->tables[p->n_tables++] = o->real ? packed_table(b, real_row(b, m, o), true, &c) : -1;
+    p->tables[p->n_tables++] = o->real ? packed_table(b, real_row(b, o, &c), true, &c) : -1;
     p->tables[p->n_tables++] = o->zeros < 0 ? -1 : packed_table(b, o->zeros, true, &c);
 }
 

@@ -20,6 +20,9 @@ LAYERS = {
     "groups": ("Conv", {"group": 2}, (1, 4, 6, 5), (6, 2, 2, 2), (6,), 0),
     "depthwise": ("Conv", {"group": 4, "strides": [2, 1]}, (1, 4, 6, 5), (4, 1, 3, 2), (4,), 0),
     "line": ("Conv", {}, (1, 3, 9), (5, 3, 3), (5,), 0),
+    "transposed": ("ConvTranspose", {"strides": [2, 2]}, (2, 3, 4, 5), (3, 5, 2, 2), (5,), 1),
+    "transposed_plain": ("ConvTranspose", {"dilations": [2, 1]}, (2, 3, 4, 5), (3, 5, 2, 2), (5,), 1),
+    "transposed_volume": ("ConvTranspose", {}, (1, 2, 4, 5, 3), (2, 3, 2, 2, 2), (3,), 1),
     "volume": ("Conv", {}, (1, 2, 4, 5, 3), (3, 2, 2, 3, 2), (3,), 0),
 }
 TYPES = {"int8": (T.INT8, T.INT8, 0), "uint8": (T.UINT8, T.INT8, 0), "offsets": (T.UINT8, T.UINT8, 131),
