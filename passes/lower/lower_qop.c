@@ -264,7 +264,7 @@ static void lower_node(Lower *l, Node *n) {
 }
 
 bool pass_lower_qop(Module *m, PassContext *c) {
-    lower_widen(m);
+    lower_widen(m, c->d);
     if (!legal_prepare(m, c))
         return false;
     Lower l = {.b = quant_build_new(m, c, "lower-qop"), .c = c, .qop = true, .node = lower_node};

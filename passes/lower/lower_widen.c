@@ -12,6 +12,7 @@ typedef struct Widen {
     Arena *a;
     Map *wide; /* by quantization */
     bool interface;
+    size_t constants, before, after; /* how many became wider, and their bytes */
 } Widen;
 
 static bool is_narrow(const Value *v) {
@@ -41,7 +42,10 @@ static void widen(Widen *w, Value *v) {
     if (!v->data)
         return;
     later_make(v->graph->module, v->data);
+    w->constants++;
+    w->before += elem_bytes(v->data->elem, v->data->count);
     v->data = tensor_as(w->a, v->data, v->type.quant->storage);
+    w->after += v->data->count;
 }
 
 static void look_at_interface(Graph *g, void *ctx) {
@@ -67,8 +71,13 @@ static void widen_graph(Graph *g, void *ctx) {
     }
 }
 
-void lower_widen(Module *m) {
+void lower_widen(Module *m, Diags *d) {
     Widen w = {.a = m->arena, .wide = map_new(m->arena)};
     module_each_graph(m, look_at_interface, &w);
     module_each_graph(m, widen_graph, &w);
+    if (w.constants)
+        diag_note(d, LOC_NONE,
+                  "QOperators have no operands of less than 8 bits: %zu constant%s widened, %zu -> "
+                  "%zu bytes",
+                  w.constants, plural((int64_t)w.constants), w.before, w.after);
 }

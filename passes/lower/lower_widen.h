@@ -4,8 +4,8 @@
 
 #include "passes/quant_build.h"
 
-/* Changes types and constants of a module in true-quant form; what it computes stays. Memory is the
- * module's; nothing fails. */
-void lower_widen(Module *m);
+/* Changes types and constants of a module in true-quant form; what it computes stays. A note to `d`
+ * says how much larger the constants become. Memory is the module's; nothing fails. */
+void lower_widen(Module *m, Diags *d);
 
 #endif
