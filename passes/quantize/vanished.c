@@ -23,12 +23,16 @@ static const Node *node_of(const Look *l, const Value *v) {
 }
 
 /* `n` can be kept float, unless it is already. */
+static const char *how_to_keep(const PassContext *c, const Node *n) {
+    return !n || choice_why_kept(c, n)
+               ? ""
+               : node_strf(n, "; -keep=%s leaves them float",
+                           diag_name(c->d, n->name.n ? n->name : n->out[0]->name));
+}
+
 static void tell(const PassContext *c, const Node *n, const Value *v, const Quant *q, float most) {
     Diags *d = c->d;
-    const char *how = !n || choice_why_kept(c, n)
-                          ? ""
-                          : node_strf(n, "; -keep=%s leaves them float",
-                                      diag_name(d, n->name.n ? n->name : n->out[0]->name));
+    const char *how = how_to_keep(c, n);
     if (most < FLT_MIN * (float)(quant_hi(q) - quant_lo(q)))
         diag_warning(d, v->loc,
                      "all of '%s' becomes 0: its numbers are %.3g at most, too small for a scale%s",
@@ -39,17 +43,53 @@ static void tell(const PassContext *c, const Node *n, const Value *v, const Quan
                      diag_name(d, v->name), (double)most, (double)quant_scale(q, 0), how);
 }
 
-void tell_vanished_weight(const PassContext *c, const Node *n, const Value *w, const Quant *q) {
-    const Tensor *t = w->data;
+/* The largest number of the entry `k` of the quantization, whose elements are `inner` in a row, one
+ * row in `channels`; -1 as soon as one is left that does not become 0. */
+static float most_lost(const Tensor *t, const Quant *q, size_t k, size_t channels, size_t inner) {
     float most = 0;
-    for (size_t i = 0; i < t->count; i++) {
-        float x = (float)tensor_float(t, i);
-        if (x != 0 && !becomes_zero(q, quant_index(q, t->rank, t->dims, i), x))
-            return;
-        most = fmaxf(most, fabsf(x));
+    for (size_t row = k; row < t->count / inner; row += channels)
+        for (size_t i = row * inner; i < (row + 1) * inner; i++) {
+            float x = (float)tensor_float(t, i);
+            size_t entry = channels > 1 ? k : quant_index(q, t->rank, t->dims, i);
+            if (x != 0 && !becomes_zero(q, entry, x))
+                return -1;
+            most = fmaxf(most, fabsf(x));
+        }
+    return most;
+}
+
+/* Channels that a scale too large for them leaves nothing of. Numbers that no scale is small enough
+ * for are no loss beside others. */
+static void tell_channels(const PassContext *c, const Node *n, const Value *w, const Quant *q) {
+    const Tensor *t = w->data;
+    size_t channels = (size_t)t->dims[q->axis[0]], inner = 1, first = 0, count = 0;
+    float least = FLT_MIN * (float)(quant_hi(q) - quant_lo(q)), most = 0;
+    for (int i = q->axis[0] + 1; i < t->rank; i++)
+        inner *= (size_t)t->dims[i];
+    for (size_t k = 0; k < channels; k++) {
+        float lost = most_lost(t, q, k, channels, inner);
+        if (lost < least)
+            continue;
+        if (count++ == 0) {
+            first = k;
+            most = lost;
+        }
     }
+    if (count)
+        diag_warning(
+            c->d, w->loc,
+            "%zu channel%s of '%s' become%s 0, number %zu for one: its numbers are %.3g at "
+            "most, and its scale is %.3g%s",
+            count, plural((int64_t)count), diag_name(c->d, w->name), count == 1 ? "s" : "", first,
+            (double)most, (double)quant_scale(q, first), how_to_keep(c, n));
+}
+
+void tell_vanished_weight(const PassContext *c, const Node *n, const Value *w, const Quant *q) {
+    float most = w->data->count ? most_lost(w->data, q, 0, 1, w->data->count) : 0;
     if (most > 0)
         tell(c, n, w, q, most);
+    else if (most < 0 && q->n_axes == 1 && !quant_is_blocked(q))
+        tell_channels(c, n, w, q);
 }
 
 static void look_at_range(const Look *l, const Value *v) {
