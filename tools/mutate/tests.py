@@ -1,7 +1,10 @@
 """The project's tests, each as something that can be run against one mutant and says whether it passed."""
 
+import collections
 import contextlib
 import functools
+import itertools
+import json
 import os
 import pathlib
 import signal
@@ -22,6 +25,8 @@ sys.path.insert(0, str(ORACLE))
 import pool
 
 PASSED = {lit.Test.PASS, lit.Test.XFAIL, lit.Test.FLAKYPASS}
+ORACLE_SECONDS = ROOT / "build/oracle-seconds.json"  # which `make test` writes
+ORACLE_SLOWEST = 4  # seconds; hundreds of mutants meet a test, and what takes longer is a handful of them
 # Of the tests below test/lit, those that are about the files of a folder.
 OWN = {"passes": ("passes",), "target": ("target",), "ir/ops": ("verify", "exec"), "ir": ("qir", "scheme")}
 
@@ -110,23 +115,34 @@ def lit_tests(build, scratch):
     return [LitTest(config, test) for test in found]
 
 
+@functools.cache
+def oracle_seconds():
+    return json.loads(ORACLE_SECONDS.read_text()) if ORACLE_SECONDS.exists() else {}
+
+
 def oracle_tests(build, path):
-    """Each method is a test."""
+    """Each method is a test, unless it is known to be slow."""
     os.environ["QXC"] = str(build / "qxc")  # which the modules read
     found = pool.each(unittest.defaultTestLoader.loadTestsFromName(path.stem))
-    return [ForkedTest(f"oracle/{case.id()}", path, functools.partial(run_case, case)) for case in found]
+    return [ForkedTest(f"oracle/{case.id()}", path, functools.partial(run_case, case)) for case in found
+            if oracle_seconds().get(case.id(), 0) <= ORACLE_SLOWEST]
 
 
 def order(mutant, names, seconds):
-    """`names` as they are run against `mutant`: those of its file's name, of its folder, of lit and unit, the rest."""
+    """`names` as they are run against `mutant`: those of its file's name, of its folder, of lit and unit, the rest. Of each file
+    of oracle tests the quickest comes first, then the next of each: those of one file notice much the same."""
     file = pathlib.PurePath(mutant.file)
     stem = file.stem.replace("_", "-")
     own = next(folders for top, folders in OWN.items() if mutant.file.startswith(top))
+    quickest = sorted(names, key=lambda name: seconds.get(name, 0))
+    turn, met = {}, collections.defaultdict(itertools.count)
+    for name in quickest:
+        turn[name] = next(met[name.partition(".")[0]]) if name.startswith("oracle/") else 0
 
     def key(name):
         kind, *folder, test = name.split("/")
         near = 0 if kind == "lit" and test.startswith(stem) else 1 if folder and folder[0] in own else \
             3 if kind == "oracle" else 2
-        return near, seconds.get(name, 0)
+        return near, turn[name], seconds.get(name, 0)
 
     return sorted(names, key=key)
