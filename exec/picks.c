@@ -9,15 +9,23 @@ typedef struct Named {
     Arena *arena;
 } Named;
 
+/* Bodies of several nodes may use the same names: those of `v` say which node it stands in. */
+static Str name_of(Arena *a, const Value *v) {
+    const Node *in = v->graph->owner ? in_main_graph(v->graph->owner) : NULL;
+    const Value *y = in && in->n_out ? in->out[0] : NULL;
+    return y ? arena_strf(a, STR_FMT "\n" STR_FMT, STR_ARG(y->name), STR_ARG(v->name)) : v->name;
+}
+
 static void name_one(Named *x, const Value *v) {
     Picks *p = x->p;
-    size_t *at = map_get(p->names, v->name);
+    Str name = name_of(x->arena, v);
+    size_t *at = map_get(p->names, name);
     if (!at && !x->by)
         return;
     if (!at) {
         at = NEW(x->arena, size_t);
         *at = p->n++;
-        map_set(p->names, v->name, at);
+        map_set(p->names, name, at);
     }
     p->at[v->id] = (int)*at;
 }
