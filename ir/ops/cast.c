@@ -25,7 +25,7 @@ static bool infer(OpCtx *c) {
     Type x = op_type(c, 0);
     if (!verify(c))
         return false;
-    if (x.kind == TYPE_TENSOR)
+    if (x.kind == TYPE_TENSOR || x.kind == TYPE_NONE)
         c->out[0] = type_tensor((ElemType)a->to, x.rank, x.dims);
     return true;
 }

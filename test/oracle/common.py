@@ -145,7 +145,7 @@ class OracleCase(unittest.TestCase):
                 def test(self, method=method, item=item):
                     return method(self, item)
                 test.__doc__ = method.__doc__
-                setattr(cls, f"{name}_{item}", test)
+                setattr(cls, f"{name}_{getattr(item, '__name__', item)}", test)
             if hasattr(method, "items"):
                 delattr(cls, name)
 

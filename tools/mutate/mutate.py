@@ -191,12 +191,14 @@ def measure(pool, program, wanted):
     known = last["seconds"] if last.get("of") == program else {}
     own = tests.all_tests(BUILD, 0, wanted)
     stale = [n for n, t in own.items() if n not in known or known[n][0] != t.path.stat().st_mtime]
-    for done, (name, seconds) in enumerate(pool.imap_unordered(record, stale), 1):
-        progress(done, len(stale), "tests without a mutant")
-        known[name] = own[name].path.stat().st_mtime, seconds
-        if seconds is None:
-            print(f"not used, it fails or is slow: {name}", file=sys.stderr)
-    path.write_text(json.dumps({"of": program, "seconds": known}))
+    try:
+        for done, (name, seconds) in enumerate(pool.imap_unordered(record, stale), 1):
+            progress(done, len(stale), "tests without a mutant")
+            known[name] = own[name].path.stat().st_mtime, seconds
+            if seconds is None:
+                print(f"not used, it fails or is slow: {name}", file=sys.stderr)
+    finally:  # so that the next run goes on from here
+        path.write_text(json.dumps({"of": program, "seconds": known}))
     return {n: known[n][1] for n in own if known[n][1] is not None}
 
 
