@@ -30,6 +30,16 @@ static void put_classes(const MeasuredOutput *o) {
                 o->rows ? " more" : "");
 }
 
+static void put_worst_part(const Job *j, const MeasuredOutput *o) {
+    double sqnr;
+    Str part = joins_worst(&o->joins, error_sqnr(&o->sums), &sqnr);
+    if (!part.n)
+        return;
+    fputs(", ", stderr);
+    put_db(stderr, sqnr);
+    fprintf(stderr, " in its part %s", diag_name(j->d, part));
+}
+
 /* "SQNR 36.95 dB at output logits, top-1 agrees on 31 of 32" */
 static void put_output(const Job *j, const MeasuredOutput *o, size_t samples) {
     const char *name = diag_name(j->d, o->name);
@@ -50,6 +60,7 @@ static void put_output(const Job *j, const MeasuredOutput *o, size_t samples) {
         fputs("SQNR ", stderr);
         put_db(stderr, error_sqnr(&o->sums));
         fprintf(stderr, " at output %s", name);
+        put_worst_part(j, o);
     }
     if (o->classes)
         put_classes(o);
@@ -140,6 +151,18 @@ static const MeasuredOutput *too_little(const Measured *m) {
     return least;
 }
 
+static void warn_of_part(const Job *j, const MeasuredOutput *o) {
+    double whole = error_sqnr(&o->sums), sqnr;
+    Str part = o->sums.count ? joins_worst(&o->joins, whole, &sqnr) : STR_NONE;
+    if (part.n && sqnr < MEASURED_LITTLE && whole >= MEASURED_LITTLE)
+        diag_warning(
+            j->d, LOC_NONE,
+            "output %s has %.2f dB on the calibration data, but %.2f in its part %s, which is "
+            "little%s",
+            diag_name(j->d, o->name), whole, sqnr, diag_name(j->d, part),
+            o->joins.one_scale ? ": one scale serves all parts" : "");
+}
+
 static void warn_of_little(const Job *j, const Measured *m) {
     const MeasuredOutput *o = too_little(m);
     if (o && !j->o->min_sqnr)
@@ -185,5 +208,7 @@ void measured_print(const Job *j) {
         warn_of_choices(j, &m->outputs[i], m->samples);
     for (size_t i = 0; i < m->n_outputs && i < MOST_OUTPUTS; i++)
         warn_of_unmeasured(j, &m->outputs[i]);
+    for (size_t i = 0; i < m->n_outputs && i < MOST_OUTPUTS; i++)
+        warn_of_part(j, &m->outputs[i]);
     warn_of_little(j, m);
 }
