@@ -13,6 +13,7 @@ typedef struct Was {
     Node *def; /* of a value that a node computed */
     Provenance from;
     Stat *stat;
+    const Type *stated;
     bool declared;
 } Was;
 
@@ -27,8 +28,8 @@ struct FixedShapes {
 
 static void save_value(Value *v, void *ctx) {
     FixedShapes *s = ctx;
-    s->was[v->id] =
-        (Was){v->type, v->kind == VALUE_NODE ? v->def : NULL, v->from, v->stat, v->declared};
+    s->was[v->id] = (Was){
+        v->type, v->kind == VALUE_NODE ? v->def : NULL, v->from, v->stat, v->stated, v->declared};
 }
 
 static void save_nodes(Graph *g, void *ctx) {
@@ -124,8 +125,10 @@ static void restore_consts(Graph *g, void *ctx) {
 
 static void restore_type(Value *v, void *ctx) {
     const FixedShapes *s = ctx;
-    if (v->id < s->n_values && v->kind != VALUE_CONST)
-        v->type = s->was[v->id].type;
+    if (v->id >= s->n_values || v->kind == VALUE_CONST)
+        return;
+    v->type = s->was[v->id].type;
+    v->stated = s->was[v->id].stated;
 }
 
 void shapes_restore(Module *m, FixedShapes *s) {

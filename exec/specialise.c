@@ -25,6 +25,7 @@ static void change_type(Change *c, Type *t) {
             if (dims[i].value < 0 && dims[i].param.s && str_eq(dims[i].param, c->binds[k].name)) {
                 dims[i].value = c->binds[k].value;
                 dims[i].param = STR_NONE;
+                dims[i].bound = true;
                 c->used[k] = true;
                 break;
             }

@@ -170,6 +170,7 @@ typedef struct Dim {
     Str param;     /* symbolic name, or STR_NONE; with value -1 and no param the dim is unknown */
     Str denotation;
     int64_t negative; /* 0, or what an unknown dim is in ONNX files that give a number below 0 */
+    bool bound;       /* the number of a symbol that an option or data gave one */
 } Dim;
 
 typedef enum TypeKind {

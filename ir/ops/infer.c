@@ -73,25 +73,6 @@ static void unhide(const Node *n, const Type *stated) {
             n->out[i]->type = stated[i];
 }
 
-/* Where nothing tells a shape the schema still tells the element type: the only one there is, or
- * that of an operand with the same type variable. */
-static Type elem_by_schema(const Node *n, size_t i) {
-    const OnnxSchema *schema = node_schema(n);
-    const SchemaParam *y = schema ? onnx_schema_param(schema, true, (int)i) : NULL;
-    if (!y || y->option == SCHEMA_VARIADIC || y->types->sequence || y->types->optional)
-        return TYPE_UNKNOWN;
-    uint32_t set = y->types->tensor;
-    if (set && !(set & (set - 1)))
-        return type_tensor((ElemType)__builtin_ctz(set), -1, NULL);
-    for (size_t k = 0; *y->type_var && k < n->n_in; k++) {
-        const SchemaParam *x = onnx_schema_param(schema, false, (int)k);
-        if (x && n->in[k] && strcmp(x->type_var, y->type_var) == 0 &&
-            n->in[k]->type.kind == TYPE_TENSOR)
-            return type_tensor(type_real_elem(n->in[k]->type), -1, NULL);
-    }
-    return TYPE_UNKNOWN;
-}
-
 static bool infer_results(Infer *s, Node *n) {
     if (n->misread || node_reads_faulty(n)) /* one mistake, one error */
         return true;
@@ -108,9 +89,6 @@ static bool infer_results(Infer *s, Node *n) {
         ok = infer_qop(s, n, &c, &op);
     else
         infer_taken_apart(s, &c);
-    for (size_t i = 0; ok && op && !n->faulty && i < n->n_out; i++)
-        if (c.out[i].kind == TYPE_NONE)
-            c.out[i] = elem_by_schema(n, i);
     unhide(n, hidden);
     if (ok && op && n->n_out && c.out[0].kind == TYPE_TENSOR && n->def && node_on_integers(n))
         c.out[0].elem = node_integer_elem(n, c.out[0].elem);

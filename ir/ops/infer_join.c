@@ -83,6 +83,19 @@ static bool disagree(const Infer *s, const Node *n, Value *v, Type inferred, con
                       type_text(a, inferred));
 }
 
+/* A symbol that has become a number says of a result what whoever exported the model took for
+ * granted: that it is as long as something else of that name. The shape is the inferred one. */
+static bool free_symbol(const Infer *s, const Node *n, Value *v, Type inferred) {
+    Arena *a = n->graph->module->arena;
+    diag_warning(s->d, type_loc(s, n, v),
+                 "'%s' is stated as %s by its symbols, but %s yields %s: that is taken",
+                 diag_name(s->d, v->name), type_text(a, v->type), diag_name(s->d, n->op),
+                 type_text(a, inferred));
+    v->stated = v->stated ? v->stated : arena_copy(a, &v->type, sizeof v->type);
+    v->type.dims = inferred.dims;
+    return true;
+}
+
 /* The better known of two dimensions that do not contradict; a number beats a symbol. */
 static bool join_dim(Dim stated, Dim inferred, Dim *out) {
     *out = stated;
@@ -136,6 +149,9 @@ static bool join_shape(const Infer *s, const OpCtx *c, Value *v, Type inferred) 
     Dim *dims = NULL; /* copied on the first change: types share their dims */
     for (int i = 0; i < stated.rank; i++) {
         Dim dim;
+        if (!join_dim(stated.dims[i], inferred.dims[i], &dim) && stated.dims[i].bound &&
+            v->declared)
+            return free_symbol(s, n, v, kept_type(c, inferred));
         if (!join_dim(stated.dims[i], inferred.dims[i], &dim))
             return disagree(s, n, v, kept_type(c, inferred), "yields");
         if (dims_same(dim, stated.dims[i]) || (v->declared && !s->refine))
@@ -187,12 +203,17 @@ static bool schema_allows(const Node *n, size_t at) {
            onnx_schema_allows(s, true, (int)at, (int)stated);
 }
 
-/* The elements of a result by ONNX's schema: those of an operand of the same type variable.
- * TYPE_NONE where there is none. */
+/* The elements of a result by ONNX's schema: the only ones there are, or those of an operand of the
+ * same type variable. TYPE_NONE where there is none. */
 static Type schema_elem(const Node *n, size_t at) {
     const OnnxSchema *s = schema_of(n);
     const SchemaParam *p = s ? onnx_schema_param(s, true, (int)at) : NULL;
-    for (size_t i = 0; p && *p->type_var && i < n->n_in; i++) {
+    if (!p || p->option == SCHEMA_VARIADIC || p->types->sequence || p->types->optional)
+        return TYPE_UNKNOWN;
+    uint32_t set = p->types->tensor;
+    if (set && !(set & (set - 1)))
+        return type_tensor((ElemType)__builtin_ctz(set), -1, NULL);
+    for (size_t i = 0; *p->type_var && i < n->n_in; i++) {
         const SchemaParam *in = onnx_schema_param(s, false, (int)i);
         const Value *v = n->in[i];
         if (v && in && !strcmp(in->type_var, p->type_var) && v->type.kind == TYPE_TENSOR)
@@ -206,11 +227,12 @@ bool infer_join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i) {
     Type inferred = without_negatives(c->arena, c->out[i]);
     if (!v)
         return true;
-    if (inferred.kind == TYPE_NONE && s->keep && v->declared && v->type.kind == TYPE_TENSOR) {
+    bool stated = s->keep && v->declared && v->type.kind == TYPE_TENSOR;
+    bool open = v->type.kind == TYPE_NONE && op && !c->node->faulty;
+    if (inferred.kind == TYPE_NONE && (stated || open))
         inferred = schema_elem(c->node, i);
-        if (inferred.kind == TYPE_NONE && !schema_allows(c->node, i))
-            return disagree(s, c->node, v, TYPE_UNKNOWN, "yields");
-    }
+    if (inferred.kind == TYPE_NONE && stated && !schema_allows(c->node, i))
+        return disagree(s, c->node, v, TYPE_UNKNOWN, "yields");
     if (inferred.kind == TYPE_NONE)
         return true;
     if (v->type.kind == TYPE_NONE) {
