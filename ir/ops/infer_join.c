@@ -229,8 +229,11 @@ bool infer_join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i) {
         return true;
     bool stated = s->keep && v->declared && v->type.kind == TYPE_TENSOR;
     bool open = v->type.kind == TYPE_NONE && op && !c->node->faulty;
-    if (inferred.kind == TYPE_NONE && (stated || open))
+    if (inferred.kind == TYPE_NONE && (stated || open)) {
         inferred = schema_elem(c->node, i);
+        if (open && i == 0 && inferred.kind == TYPE_TENSOR && node_on_integers(c->node))
+            inferred.elem = node_integer_elem(c->node, inferred.elem);
+    }
     if (inferred.kind == TYPE_NONE && stated && !schema_allows(c->node, i))
         return disagree(s, c->node, v, TYPE_UNKNOWN, "yields");
     if (inferred.kind == TYPE_NONE)
