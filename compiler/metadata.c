@@ -36,11 +36,15 @@ void metadata_set(Arena *a, Meta *meta, const char *key, Str text) {
         *meta = (Meta){items, n};
 }
 
-static void put_value(Value *v, void *ctx) {
+static void put_stat(Value *v, void *ctx) {
     Module *m = ctx;
     Str stat = v->stat ? qir_stat_text(m, v->stat) : STR_NONE;
     if (stat.n)
         add(m->arena, &v->meta, META_STAT, stat);
+}
+
+static void put_from(Value *v, void *ctx) {
+    Module *m = ctx;
     if (v->from.n)
         add(m->arena, &v->meta, META_FROM, qir_from_text(m, v->from));
 }
@@ -52,8 +56,10 @@ static void put_nodes(Graph *g, void *ctx) {
         add(m->arena, &n->meta, META_FROM, qir_from_text(m, n->from));
 }
 
-void metadata_put(Module *m) {
-    module_each_value(m, put_value, m);
+void metadata_put(Module *m, bool statistics) {
+    if (statistics)
+        module_each_value(m, put_stat, m);
+    module_each_value(m, put_from, m);
     module_each_graph(m, put_nodes, m);
 }
 

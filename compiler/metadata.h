@@ -11,8 +11,9 @@
 
 #define META_SQNR "qxc.sqnr" /* of a node: what -sqnr-metadata measured (compiler/measured.h) */
 
-/* To be called before a module is written as ONNX: enters them. */
-void metadata_put(Module *m);
+/* To be called before a module is written as ONNX: enters them, statistics where they are wanted.
+ */
+void metadata_put(Module *m, bool statistics);
 /* The model says of which file its external data are, and that file's sha256. */
 void metadata_put_external(Module *m, const char *name, const char *hash);
 /* The entry of this key says `text`, and no other does; STR_NONE: none says anything. Lists may be

@@ -50,10 +50,13 @@ static bool write_qir(Writing *w) {
     return true;
 }
 
+/* With statistics, a float model that came out of a decision for a runtime would be decided on
+ * again, for another target. */
 static bool write_onnx(Writing *w) {
     settle_references(w, w->s->o.external_data);
     OnnxWriteOptions o = {.allow_newer = !w->j->ctx.newer_refused};
-    metadata_put(w->m);
+    bool decided_float = w->j->nothing && (w->j->emit == EMIT_QDQ || w->j->emit == EMIT_QOP);
+    metadata_put(w->m, !decided_float);
     return external_write(w, &o) && write_onnx_checked(w->m, w->file, &o, w->s->d);
 }
 
