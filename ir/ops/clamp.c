@@ -188,12 +188,11 @@ static bool bind_by_operands(Binder *b, const Node *n, const OpCtx *c) {
     for (size_t i = MIN; i <= MAX; i++) {
         if (bounds[i] < 0)
             continue;
-        bool last = i == MAX || bounds[MAX] < 0;
         Broadcast s = {.rank = 1, .dim = {count}, .as = {1}};
-        int to = last ? bind_value(b, y) : bind_temp(b, e, (size_t)count);
-        if (!bind_binary(b, n, names[i], e, s, (int[]){x, bounds[i], to}))
+        if (!bind_binary(b, n, names[i], e, s, (int[]){x, bounds[i], bind_value(b, y)}))
             return false;
-        x = to;
+        bind_in_place(b, 0);
+        x = bind_value(b, y);
     }
     return x != bind_value(b, n->in[X]) || bind_alias(b, n, y, n->in[X]);
 }
