@@ -80,8 +80,6 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
 static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
     const FusedAttrs *f = c->attrs;
     int rank = op_type(c, i).rank;
-    if (f->transBatchA || f->transBatchB)
-        return -1;
     if (axis < rank - 2)
         return op_slices_each(c, i, axis, result);
     int kept = i == A ? rank - 2 + (f->transA != 0) : rank - 1 - (f->transB != 0);
