@@ -105,8 +105,10 @@ static bool bind_sum(Binder *b, const Node *n, const OpCtx *c, int to) {
         return bind_unsupported(b, n, "a table has no rows");
     for (size_t i = WORD; i <= SEGMENT; i++) {
         const Quant *q = op_quant(op_in(c, i));
-        p.scale[i - WORD] = q ? quant_scale(q, 0) : 1.0f;
-        p.zp[i - WORD] = q ? quant_zero(q) : 0;
+        if (!q)
+            continue;
+        p.scale[i - WORD] = quant_scale(q, 0);
+        p.zp[i - WORD] = quant_zero(q);
     }
     int args[] = {bind_value(b, n->in[IDS]),
                   bind_value(b, op_in(c, SEGMENT_IDS)),
