@@ -207,6 +207,24 @@ class StatedTypes(OracleCase):
         got = qxc_outputs(path, {"x": x[None]}, self.scratch)["y"]
         np.testing.assert_array_equal(got.reshape(2, 3), session(model).run(None, {"x": x})[0])
 
+    def test_constant_in_function(self):
+        """What a function states is doubted where a node cannot take it; the constant beside it says itself what it is."""
+        def branch(name):
+            return helper.make_graph([helper.make_node("Mul", ["p", name + "k"], [name])], name, [], [info(name, [2, 3])],
+                                     [helper.make_tensor(name + "k", TensorProto.FLOAT, [], [2.0])])
+        f = helper.make_function(
+            "my", "F", ["p", "c"], ["q"],
+            [helper.make_node("If", ["c"], ["q"], then_branch=branch("t"), else_branch=branch("e"))], [helper.make_opsetid("", 17)])
+        f.value_info.append(info("p", [7], TensorProto.INT64))
+        graph = helper.make_graph([helper.make_node("F", ["x", "c"], ["y"], domain="my")], "g",
+                                  [info("x", [2, 3]), info("c", [], TensorProto.BOOL)], [info("y", [2, 3])])
+        imports = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
+        path = self.scratch / "function.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=imports, functions=[f], ir_version=8), path)
+        said = qxc(path, "-o", "/dev/null").stderr
+        self.assertIn("states 'p' as int64[7], which does not go with Mul", said)
+        self.assertNotIn("k' as float[]", said)
+
 
 if __name__ == "__main__":
     unittest.main()
