@@ -13,7 +13,7 @@ bool downgrade_from_start(const Form *f, int64_t *list, size_t n) {
             continue;
         if (rank < 0)
             return false;
-        list[i] += rank;
+        list[i] += rank > 0 ? rank : 1; /* a scalar is a row of one */
     }
     return true;
 }
