@@ -21,7 +21,8 @@ static bool element(const Value *v, int64_t at, int64_t *out) {
         const Tensor *t = value_data(v);
         if (t) {
             bool there = elem_is_int(t->elem) && t->data && (uint64_t)at < t->count;
-            *out = there ? tensor_int(t, (size_t)at) : 0;
+            if (there)
+                *out = tensor_int(t, (size_t)at);
             return there;
         }
         v = source(v, &at);

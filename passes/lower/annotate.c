@@ -205,8 +205,6 @@ static void drop_note(Value *v) {
 }
 
 static void annotate_value(Annotate *a, Value *v, const Map *kept) {
-    if (v->type.kind != TYPE_TENSOR)
-        return;
     const Stated *by_nodes = a->by_nodes ? NULL : map_get(a->stated, value_key(v));
     bool meant = v->type.quant && v->type.tilde;
     Stated s;
@@ -230,7 +228,7 @@ static Annotations in_order(Annotate *a, const Annotations *kept) {
     Annotation **at = NEW_ARRAY(a->b.a, Annotation *, n + 1);
     for (size_t i = 0; i < a->list.n; i++) {
         Annotation *one = &a->list.items[i];
-        if (one->at >= 0 && (size_t)one->at < n && !at[one->at])
+        if ((size_t)one->at < n && !at[one->at]) /* -1 is beyond them */
             at[one->at] = one;
         else
             one->at = -1;

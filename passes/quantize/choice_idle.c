@@ -43,7 +43,7 @@ static void add_value(Effect *e, SchemeRole role, const Value *v) {
  * stored as weights are. */
 static bool is_weight_of(const Node *n, size_t i) {
     const QuantRule *q = &n->def->quant;
-    return takes_weight(n, i) || (n->def->dynamic.op && form_is_weight(&n->def->dynamic, i)) ||
+    return takes_weight(n, i) || form_is_weight(&n->def->dynamic, i) ||
            (q->kind == QUANT_MOVE && q->move.looks_up && i == 0);
 }
 
