@@ -151,7 +151,7 @@ static Value *float_data(One *o, const Node *note) {
     Tensor *t = a->v.t[0];
     Quant *whole = quant_copy(l->b.a, o->q);
     whole->has_range = false;
-    if (t->elem != ELEM_FLOAT || !t->data || t->count != o->ints->data->count ||
+    if (t->elem != ELEM_FLOAT || t->count != o->ints->data->count ||
         t->rank != o->ints->data->rank ||
         !cell_same_data(const_quantize(l->b.a, t, whole), o->ints->data))
         return NULL;
