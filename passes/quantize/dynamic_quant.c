@@ -38,7 +38,7 @@ static const char *why_float(const Dynamic *d, const Node *n) {
         return "its weights hold NaN or infinity";
     if (w->data->rank < 2 || w->data->count == 0)
         return "its weights are no matrix";
-    if (!x || x->type.kind != TYPE_TENSOR || x->type.quant || x->type.elem != ELEM_FLOAT)
+    if (!x || x->type.kind != TYPE_TENSOR || x->type.elem != ELEM_FLOAT)
         return "its input is not float";
     if (node_int(n, "transA", 0))
         return "transA: its input would have to be transposed";
@@ -96,8 +96,7 @@ static const char *why_no_form(const Dynamic *d, const Node *n) {
     float min, max;
     if (why || (f->applies && !f->applies(&c, &why)))
         return why;
-    if (f->data >= 0 &&
-        (!x || x->type.kind != TYPE_TENSOR || x->type.quant || x->type.elem != ELEM_FLOAT))
+    if (f->data >= 0 && (!x || x->type.kind != TYPE_TENSOR || x->type.elem != ELEM_FLOAT))
         return "its input is not float";
     for (size_t i = 0; i < n->n_in; i++) {
         if (!form_is_weight(f, i) || !n->in[i])
