@@ -234,19 +234,9 @@ static const char *raise_node(Qonnx *o, Node *n) {
     return NULL;
 }
 
-/* What stands behind quantizers is known once these are. */
-static void infer_operand(Qonnx *o, const Node *n) {
-    const Value *x = n->n_in ? n->in[0] : NULL;
-    const Tensor *s = node_input(n, 1) ? value_data(n->in[1]) : NULL;
-    if (x && s && s->count > 1 && (x->type.kind != TYPE_TENSOR || x->type.rank < 0))
-        o->ok = module_infer(o->b.m, o->b.d) && o->ok;
-}
-
 static void raise_graph(Graph *g, void *ctx) {
     Qonnx *o = ctx;
     FOR_NODES(n, g) {
-        if (node_is_qonnx(n))
-            infer_operand(o, n);
         const char *why = node_is_qonnx(n) ? raise_node(o, n) : NULL;
         if (why)
             o->ok = diag_error(o->b.d, n->loc, "%s: %s", node_text(n), why);
