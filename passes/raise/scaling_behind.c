@@ -30,7 +30,7 @@ bool scaling_moves(const Node *n) {
 
 bool scaling_commutes(const Node *n) {
     float lo, hi;
-    if (!n->n_in || !n->in[0] || !n->def || !first_alone(n))
+    if (!n->n_in || !n->in[0] || !n->def)
         return false;
     return n->def->quant.kind == QUANT_CLAMP
                ? clamp_bounds(n, &lo, &hi) && lo == 0 && hi == INFINITY
