@@ -7,6 +7,7 @@
 #include "passes/dynamic_form.h"
 #include "passes/edit.h"
 #include "passes/quant_build.h"
+#include "passes/quantize/before_log.h"
 #include "passes/quantize/vanished.h"
 #include "passes/quantize/weight_quant.h"
 
@@ -14,8 +15,9 @@ typedef struct Dynamic {
     PassContext *c;
     Module *m;
     QuantBuild b;
-    size_t n;         /* size of the tables: values that existed at the start */
-    Value **integers; /* by value id: its QuantizeLinear's result, or the weight's integers */
+    size_t n;               /* size of the tables: values that existed at the start */
+    Value **integers;       /* by value id: its QuantizeLinear's result, or the weight's integers */
+    const bool *before_log; /* by node id */
 } Dynamic;
 
 /* NULL when this product can take a dynamic input, else why not. */
@@ -27,6 +29,9 @@ static const char *why_float(const Dynamic *d, const Node *n) {
     Choice o = choice_of_weight(d->c, n, w);
     if (kept || o.is_float)
         return kept ? kept : "its weights stay float as asked";
+    const SchemeRule *to_keep = choice_to_keep(d->c, n);
+    if (d->before_log[n->id] && !(to_keep && !to_keep->keep))
+        return "a logarithm reads its result, where small numbers count; -only=NAME quantizes it";
     if (!r->mac.takes_dynamic)
         return "ONNX has no product of integers in its form";
     if (o.fixed ? elem_bits(o.fixed->storage) > 8 || quant_is_blocked(o.fixed)
@@ -178,7 +183,8 @@ bool pass_dynamic_quant(Module *m, PassContext *c) {
                  .m = m,
                  .b = quant_build_new(m, c, "dynamic-quant"),
                  .n = m->n_values,
-                 .integers = NEW_ARRAY(m->arena, Value *, m->n_values)};
+                 .integers = NEW_ARRAY(m->arena, Value *, m->n_values),
+                 .before_log = before_log(m)};
     module_each_graph(m, quantize_graph, &d);
     edit_order(m);
     edit_sweep(m);
