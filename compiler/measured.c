@@ -81,7 +81,7 @@ static void compare_output(Measuring *c, MeasuredOutput *o, const KeptValue *was
     kept_load(was, c->place, c->x);
     kept_pick(c->kept, was, c->place, now, data, c->y);
     error_add(&o->sums, c->x, c->y, take);
-    joins_add(&o->joins, now, c->kept->at, c->x, c->y, take);
+    parts_add(&o->parts, now, c->kept->at, c->x, c->y, take);
     for (size_t i = 0; i < take; i++) {
         o->equal += c->x[i] == c->y[i];
         o->float_odd += !isfinite(c->x[i]);
@@ -150,7 +150,7 @@ static void start_outputs(Measuring *c, const Module *m, const Program *p, Measu
         }
         o->integer = !elem_is_float(type_real_elem(v->type));
         o->classes = are_classes(v, KEPT_MOST);
-        o->joins = joins_of(v);
+        o->parts = parts_of(v);
         o->steady = is_steady(c->kept, was);
     }
 }

@@ -27,7 +27,7 @@ typedef struct MeasuredOutput {
     bool steady; /* the float model gives the same for all samples, of which there are several */
     bool classes;
     ErrorSums sums;
-    Joins joins;           /* the same, of what the output joins */
+    Parts parts;           /* the same, of what the output joins */
     size_t unlike;         /* samples in which other elements than in the float model were chosen */
     size_t equal;          /* elements */
     size_t float_odd, odd; /* elements that are NaN or infinite */

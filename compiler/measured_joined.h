@@ -6,32 +6,37 @@
 #include "exec/error_sums.h"
 #include "ir/ir.h"
 
-enum { JOINS_MOST = 3, JOINED_MOST = 8 };
+enum { JOINS_DEEP = 3, JOINED_MOST = 8 };
 
-/* What one Concat joins, along one axis of the output. */
-typedef struct Joined {
+/* Indices along an axis of the output. */
+typedef struct Stretch {
     int axis;
-    int64_t length; /* of the axis */
-    size_t n;
-    Str name[JOINED_MOST];
-    int64_t end[JOINED_MOST]; /* indices along the axis */
-    ErrorSums sums[JOINED_MOST];
-} Joined;
+    int64_t from, to;
+} Stretch;
 
-typedef struct Joins {
-    Joined at[JOINS_MOST];
-    size_t n;
-    bool one_scale; /* for all parts of one of them, which is quantized */
-} Joins;
+/* One of the values that a Concat joins: where it stands in the output, inside of as many others as
+ * there are stretches. */
+typedef struct Part {
+    Str name;
+    Stretch stretch[JOINS_DEEP];
+    int n_stretches;
+    bool one_scale; /* what joins it is integers with one scale */
+    ErrorSums sums;
+} Part;
 
-/* What the output `y` joins, and what the first part of that joins in turn, seen through nodes that
- * only move elements. Joins of unknown lengths or of more than JOINED_MOST values are left out. */
-Joins joins_of(const Value *y);
+typedef struct Parts {
+    Part *at;
+    size_t n, cap;
+} Parts;
+
+/* What the output `y` joins, and what that joins in turn, seen through nodes that only move
+ * elements. Joins of unknown lengths or of more than JOINED_MOST values are left out. Memory is the
+ * module's. */
+Parts parts_of(const Value *y);
 /* The numbers x[n] of the float model and y[n] of the other stand at at[n] in an output whose type
  * is `now` in this sample. */
-void joins_add(Joins *j, Type now, const size_t *at, const double *x, const double *y, size_t n);
-/* The part that keeps least, where it keeps much less than `whole` (dB): its name, STR_NONE where
- * none does. */
-Str joins_worst(const Joins *j, double whole, double *sqnr);
+void parts_add(Parts *p, Type now, const size_t *at, const double *x, const double *y, size_t n);
+/* The part that keeps least, where it keeps much less than `whole` (dB); NULL: none does. */
+const Part *parts_worst(const Parts *p, double whole);
 
 #endif

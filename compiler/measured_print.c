@@ -31,13 +31,12 @@ static void put_classes(const MeasuredOutput *o) {
 }
 
 static void put_worst_part(const Job *j, const MeasuredOutput *o) {
-    double sqnr;
-    Str part = joins_worst(&o->joins, error_sqnr(&o->sums), &sqnr);
-    if (!part.n)
+    const Part *part = parts_worst(&o->parts, error_sqnr(&o->sums));
+    if (!part)
         return;
     fputs(", ", stderr);
-    put_db(stderr, sqnr);
-    fprintf(stderr, " in its part %s", diag_name(j->d, part));
+    put_db(stderr, error_sqnr(&part->sums));
+    fprintf(stderr, " in its part %s", diag_name(j->d, part->name));
 }
 
 /* "SQNR 36.95 dB at output logits, top-1 agrees on 31 of 32" */
@@ -152,15 +151,16 @@ static const MeasuredOutput *too_little(const Measured *m) {
 }
 
 static void warn_of_part(const Job *j, const MeasuredOutput *o) {
-    double whole = error_sqnr(&o->sums), sqnr;
-    Str part = o->sums.count ? joins_worst(&o->joins, whole, &sqnr) : STR_NONE;
-    if (part.n && sqnr < MEASURED_LITTLE && whole >= MEASURED_LITTLE)
+    double whole = error_sqnr(&o->sums);
+    const Part *part = o->sums.count ? parts_worst(&o->parts, whole) : NULL;
+    if (part && error_sqnr(&part->sums) < MEASURED_LITTLE && whole >= MEASURED_LITTLE &&
+        !j->o->min_sqnr)
         diag_warning(
             j->d, LOC_NONE,
             "output %s has %.2f dB on the calibration data, but %.2f in its part %s, which is "
             "little%s",
-            diag_name(j->d, o->name), whole, sqnr, diag_name(j->d, part),
-            o->joins.one_scale ? ": one scale serves all parts" : "");
+            diag_name(j->d, o->name), whole, error_sqnr(&part->sums), diag_name(j->d, part->name),
+            part->one_scale ? ": one scale serves all parts" : "");
 }
 
 static void warn_of_little(const Job *j, const Measured *m) {

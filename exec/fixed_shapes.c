@@ -13,7 +13,6 @@ typedef struct Was {
     Node *def; /* of a value that a node computed */
     Provenance from;
     Stat *stat;
-    const Type *stated;
     bool declared;
 } Was;
 
@@ -28,8 +27,8 @@ struct FixedShapes {
 
 static void save_value(Value *v, void *ctx) {
     FixedShapes *s = ctx;
-    s->was[v->id] = (Was){
-        v->type, v->kind == VALUE_NODE ? v->def : NULL, v->from, v->stat, v->stated, v->declared};
+    s->was[v->id] =
+        (Was){v->type, v->kind == VALUE_NODE ? v->def : NULL, v->from, v->stat, v->declared};
 }
 
 static void save_nodes(Graph *g, void *ctx) {
@@ -125,10 +124,8 @@ static void restore_consts(Graph *g, void *ctx) {
 
 static void restore_type(Value *v, void *ctx) {
     const FixedShapes *s = ctx;
-    if (v->id >= s->n_values || v->kind == VALUE_CONST)
-        return;
-    v->type = s->was[v->id].type;
-    v->stated = s->was[v->id].stated;
+    if (v->id < s->n_values && v->kind != VALUE_CONST)
+        v->type = s->was[v->id].type;
 }
 
 void shapes_restore(Module *m, FixedShapes *s) {

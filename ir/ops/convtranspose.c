@@ -177,7 +177,7 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         return bind_in_double_as(b, n, m.raw ? "it gives its sums" : m.why);
     mac_real_bias(&m, op_in(c, B), 1.0f);
     if (!mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
-        return bind_in_double_as(b, n, m.raw ? "it gives its sums" : m.why);
+        return bind_in_double_as(b, n, m.why);
     m.types[1] = bind_elem(n->in[W]);
     qk_convtranspose_q_params p = {WINDOW_PARAMS(s), MAC_RESULT(&m), .m_step = m.m_step, .xz = m.xz,
                                    .ic = s->ic,      .oc = s->oc,    .group = group};

@@ -83,19 +83,6 @@ static bool disagree(const Infer *s, const Node *n, Value *v, Type inferred, con
                       type_text(a, inferred));
 }
 
-/* A symbol that has become a number says of a result what whoever exported the model took for
- * granted: that it is as long as something else of that name. The shape is the inferred one. */
-static bool free_symbol(const Infer *s, const Node *n, Value *v, Type inferred) {
-    Arena *a = n->graph->module->arena;
-    diag_warning(s->d, type_loc(s, n, v),
-                 "'%s' is stated as %s by its symbols, but %s yields %s: that is taken",
-                 diag_name(s->d, v->name), type_text(a, v->type), diag_name(s->d, n->op),
-                 type_text(a, inferred));
-    v->stated = v->stated ? v->stated : arena_copy(a, &v->type, sizeof v->type);
-    v->type.dims = inferred.dims;
-    return true;
-}
-
 /* The better known of two dimensions that do not contradict; a number beats a symbol. */
 static bool join_dim(Dim stated, Dim inferred, Dim *out) {
     *out = stated;
@@ -130,6 +117,47 @@ static bool dims_same(Dim x, Dim y) {
     return x.value == y.value && str_eq(x.param, y.param);
 }
 
+/* A symbol that has become a number says of a result what whoever exported the model took for
+ * granted: that it is as long as something else of that name. The number is the inferred one. */
+static bool was_symbol(Dim stated, Dim inferred) {
+    return stated.bound && stated.value >= 0 && inferred.value >= 0;
+}
+
+static void tell_freed(const Infer *s, const Node *n, const Value *v, Type stated, Type inferred) {
+    Arena *a = n->graph->module->arena;
+    diag_warning(s->d, type_loc(s, n, v),
+                 "'%s' is stated as %s by its symbols, but %s yields %s: that is taken",
+                 diag_name(s->d, v->name), type_text(a, stated), diag_name(s->d, n->op),
+                 type_text(a, inferred));
+}
+
+/* Of types with as many. */
+static bool join_dims(const Infer *s, const OpCtx *c, Value *v, Type inferred) {
+    const Node *n = c->node;
+    Type stated = v->type;
+    Dim *dims = NULL; /* copied on the first change: types share their dims */
+    bool freed = false;
+    for (int i = 0; i < stated.rank; i++) {
+        Dim dim;
+        bool free = false;
+        if (!join_dim(stated.dims[i], inferred.dims[i], &dim)) {
+            if (!was_symbol(stated.dims[i], inferred.dims[i]))
+                return disagree(s, n, v, kept_type(c, inferred), "yields");
+            dim = inferred.dims[i];
+            freed = free = true;
+        }
+        if (dims_same(dim, stated.dims[i]) || (v->declared && !s->refine && !free))
+            continue;
+        if (!dims)
+            v->type.dims = dims = arena_copy(n->graph->module->arena, stated.dims,
+                                             (size_t)stated.rank * sizeof *dims);
+        dims[i] = dim;
+    }
+    if (freed && v->declared)
+        tell_freed(s, n, v, stated, v->type);
+    return true;
+}
+
 static bool join_shape(const Infer *s, const OpCtx *c, Value *v, Type inferred) {
     const Node *n = c->node;
     Type stated = v->type;
@@ -146,22 +174,7 @@ static bool join_shape(const Infer *s, const OpCtx *c, Value *v, Type inferred) 
     }
     if (stated.rank != inferred.rank || crossed(stated, inferred))
         return disagree(s, n, v, kept_type(c, inferred), "yields");
-    Dim *dims = NULL; /* copied on the first change: types share their dims */
-    for (int i = 0; i < stated.rank; i++) {
-        Dim dim;
-        if (!join_dim(stated.dims[i], inferred.dims[i], &dim) && stated.dims[i].bound &&
-            v->declared)
-            return free_symbol(s, n, v, kept_type(c, inferred));
-        if (!join_dim(stated.dims[i], inferred.dims[i], &dim))
-            return disagree(s, n, v, kept_type(c, inferred), "yields");
-        if (dims_same(dim, stated.dims[i]) || (v->declared && !s->refine))
-            continue;
-        if (!dims)
-            v->type.dims = dims = arena_copy(n->graph->module->arena, stated.dims,
-                                             (size_t)stated.rank * sizeof *dims);
-        dims[i] = dim;
-    }
-    return true;
+    return join_dims(s, c, v, inferred);
 }
 
 /* Without a stated type a mover's results have the quantization of its input. */

@@ -3,6 +3,10 @@
 
 #include "ir/ops/op.h"
 
+#include <math.h>
+
+static const double EPSILON = 1e-3;
+
 enum { PRODUCTS = 2 }; /* a Fourier transform and the bands of its spectrum */
 
 typedef struct Back {
@@ -13,18 +17,43 @@ typedef struct Back {
     Arena *a;
 } Back;
 
-/* Small numbers stay apart from 0, and large ones from each other. */
-static bool keeps_small(const Node *n) {
-    static const char *const names[] = {"Abs",       "Add",        "Cast",     "Clip",
-                                        "Div",       "Max",        "Mul",      "Pow",
-                                        "ReduceSum", "ReduceMean", "ReduceL2", "ReduceSumSquare",
-                                        "Relu",      "Sqrt",       "Sub",      "Sum"};
-    if (!n->def)
-        return false;
+/* Which operators of floats leave small numbers apart from 0, beside those that move numbers. */
+static bool is_transparent(const Node *n) {
+    static const char *const names[] = {
+        "Abs", "Add",      "Cast",       "Clip", "Div",  "Max",       "Mul",
+        "Pow", "ReduceL2", "ReduceMean", "Relu", "Sqrt", "ReduceSum", "ReduceSumSquare",
+        "Sub", "Sum"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (node_is(n, names[i]))
             return true;
     return n->def->quant.kind == QUANT_MOVE || n->def->quant.kind == QUANT_JOIN;
+}
+
+/* Larger than what is added to keep a logarithm finite. */
+static bool is_large(const Value *v) {
+    const Tensor *t = v ? value_data(v) : NULL;
+    bool large = t && t->data == NULL;
+    for (size_t i = 0; t && t->data && i < t->count; i++)
+        large = large || fabs(tensor_float(t, i)) > EPSILON;
+    return large;
+}
+
+static bool keeps_small(const Node *n) {
+    if (!n->def || !is_transparent(n) || (node_is(n, "Clip") && n->n_in > 2 && n->in[2]))
+        return false;
+    bool sum = node_is(n, "Add") || node_is(n, "Sum") || node_is(n, "Sub");
+    for (size_t i = 0; sum && i < n->n_in; i++)
+        if (is_large(n->in[i]))
+            return false;
+    return true;
+}
+
+/* Places and lengths are none. */
+static bool is_data(const Node *n, size_t i) {
+    QuantClass kind = n->def->quant.kind;
+    return (kind != QUANT_MOVE && kind != QUANT_JOIN && kind != QUANT_MAC) ||
+           quant_rule_is_data(&n->def->quant, i) ||
+           (kind == QUANT_MAC && (int)i == n->def->quant.mac.weight);
 }
 
 static bool is_product(const Node *n) {
@@ -46,14 +75,15 @@ static void walk(Back *b) {
         int products = b->seen[n->id] - 1 + is_product(n);
         b->before[n->id] = b->before[n->id] || is_product(n);
         for (size_t i = 0; products < PRODUCTS && i < n->n_in; i++)
-            meet(b, n->in[i], products);
+            if (is_data(n, i))
+                meet(b, n->in[i], products);
     }
 }
 
 static void look(Graph *g, void *ctx) {
     Back *b = ctx;
     FOR_NODES(n, g)
-    if (node_is(n, "Log")) {
+    if (node_is(n, "Log") || node_is(n, "ReduceLogSum")) {
         meet(b, n->in[0], 0);
         walk(b);
     }

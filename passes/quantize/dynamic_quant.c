@@ -29,9 +29,6 @@ static const char *why_float(const Dynamic *d, const Node *n) {
     Choice o = choice_of_weight(d->c, n, w);
     if (kept || o.is_float)
         return kept ? kept : "its weights stay float as asked";
-    const SchemeRule *to_keep = choice_to_keep(d->c, n);
-    if (d->before_log[n->id] && !(to_keep && !to_keep->keep))
-        return "a logarithm reads its result, where small numbers count; -only=NAME quantizes it";
     if (!r->mac.takes_dynamic)
         return "ONNX has no product of integers in its form";
     if (o.fixed ? elem_bits(o.fixed->storage) > 8 || quant_is_blocked(o.fixed)
@@ -49,6 +46,11 @@ static const char *why_float(const Dynamic *d, const Node *n) {
         return "transA: its input would have to be transposed";
     if (bias && !edit_float_const(bias))
         return "its bias is not a float constant";
+    const SchemeRule *said = choice_to_keep(d->c, n);
+    if (d->before_log[n->id] && !(said && !said->keep))
+        return "a logarithm reads its result, where small numbers count; a rule `node NAME "
+               "quantize` "
+               "has it quantized";
     return NULL;
 }
 

@@ -58,8 +58,8 @@ static float most_lost(const Tensor *t, const Quant *q, size_t k, size_t channel
     return most;
 }
 
-/* Channels that a scale too large for them leaves nothing of. Numbers that no scale is small enough
- * for are no loss beside others. */
+/* Channels that a stated scale leaves nothing of: our own is too large only where the channel is
+ * too small to matter beside its bias. Nor are numbers a loss that no scale is small enough for. */
 static void tell_channels(const PassContext *c, const Node *n, const Value *w, const Quant *q) {
     const Tensor *t = w->data;
     size_t channels = (size_t)t->dims[q->axis[0]], inner = 1, first = 0, count = 0;
@@ -78,7 +78,7 @@ static void tell_channels(const PassContext *c, const Node *n, const Value *w, c
     if (count)
         diag_warning(
             c->d, w->loc,
-            "%zu channel%s of '%s' become%s 0, number %zu for one: its numbers are %.3g at "
+            "%zu channel%s of '%s' become%s 0, the first at index %zu: its numbers are %.3g at "
             "most, and its scale is %.3g%s",
             count, plural((int64_t)count), diag_name(c->d, w->name), count == 1 ? "s" : "", first,
             (double)most, (double)quant_scale(q, first), how_to_keep(c, n));
@@ -88,7 +88,8 @@ void tell_vanished_weight(const PassContext *c, const Node *n, const Value *w, c
     float most = w->data->count ? most_lost(w->data, q, 0, 1, w->data->count) : 0;
     if (most > 0)
         tell(c, n, w, q, most);
-    else if (most < 0 && q->n_axes == 1 && !quant_is_blocked(q))
+    else if (most < 0 && q->n_axes == 1 && !quant_is_blocked(q) && n &&
+             choice_of_weight(c, n, w).fixed)
         tell_channels(c, n, w, q);
 }
 
