@@ -29,7 +29,7 @@ static bool is_transparent(const Node *n) {
     return n->def->quant.kind == QUANT_MOVE || n->def->quant.kind == QUANT_JOIN;
 }
 
-/* Larger than what is added to keep a logarithm finite. */
+/* Larger than what keeps a logarithm finite. */
 static bool is_large(const Value *v) {
     const Tensor *t = v ? value_data(v) : NULL;
     bool large = t && t->data == NULL;
@@ -39,13 +39,13 @@ static bool is_large(const Value *v) {
 }
 
 static bool keeps_small(const Node *n) {
-    if (!n->def || !is_transparent(n) || (node_is(n, "Clip") && n->n_in > 2 && n->in[2]))
+    if (!n->def || !is_transparent(n))
         return false;
-    bool sum = node_is(n, "Add") || node_is(n, "Sum") || node_is(n, "Sub");
-    for (size_t i = 0; sum && i < n->n_in; i++)
+    bool hides = node_is(n, "Add") || node_is(n, "Sum") || node_is(n, "Sub") || node_is(n, "Max");
+    for (size_t i = 0; hides && i < n->n_in; i++)
         if (is_large(n->in[i]))
             return false;
-    return true;
+    return !(node_is(n, "Clip") && n->n_in > 1 && is_large(n->in[1]));
 }
 
 /* Places and lengths are none. */

@@ -1,7 +1,7 @@
 /* Products whose results a logarithm reads: a spectrum on its way to decibels, the bands of a mel
  * spectrogram. What 8 bits round to 0 there is far off behind it, and without data nobody sees it.
- * Not where a constant is added that hides small numbers, as in log(1 + x), or where they are
- * bounded from above. A Log in another graph than the product is not seen. */
+ * Not where a constant hides small numbers, as in log(1 + x) or log(max(x, 1)). A Log in another
+ * graph than the product is not seen. */
 #ifndef QXC_PASSES_QUANTIZE_BEFORE_LOG_H
 #define QXC_PASSES_QUANTIZE_BEFORE_LOG_H
 
