@@ -55,6 +55,14 @@ static int joined_axis(const Node *n, const Way *w) {
 
 static void follow(Parts *p, const Value *v, Way w);
 
+/* As it is called before it is quantized or dequantized to be joined. */
+static Str user_name(const Value *v) {
+    while (v->def && v->def->n_in && v->def->in[0] &&
+           (node_is(v->def, "QuantizeLinear") || node_is(v->def, "DequantizeLinear")))
+        v = v->def->in[0];
+    return v->name;
+}
+
 static void join(Parts *p, const Node *n, Way w) {
     int axis = joined_axis(n, &w);
     if (axis < 0 || w.n_stretches == JOINS_DEEP)
@@ -68,7 +76,7 @@ static void join(Parts *p, const Node *n, Way w) {
     for (size_t i = 0; i < n->n_in; i++) {
         own->from = own->to;
         own->to += n->in[i]->type.dims[w.at[axis]].value;
-        Part part = {.name = n->in[i]->name,
+        Part part = {.name = user_name(n->in[i]),
                      .n_stretches = w.n_stretches,
                      .one_scale = q && quant_is_integers(q) && quant_is_per_tensor(q)};
         memcpy(part.stretch, w.stretch, sizeof part.stretch);

@@ -221,7 +221,8 @@ static bool schema_allows(const Node *n, size_t at) {
 static Type schema_elem(const Node *n, size_t at) {
     const OnnxSchema *s = schema_of(n);
     const SchemaParam *p = s ? onnx_schema_param(s, true, (int)at) : NULL;
-    if (!p || p->option == SCHEMA_VARIADIC || p->types->sequence || p->types->optional)
+    if (!p || (p->option == SCHEMA_VARIADIC && !p->homogeneous) || p->types->sequence ||
+        p->types->optional)
         return TYPE_UNKNOWN;
     uint32_t set = p->types->tensor;
     if (set && !(set & (set - 1)))

@@ -141,7 +141,9 @@ static bool upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags
                           (long long)from, diag_name(d, n->in[0]->name));
     if (axis < 0)
         axis += x.rank;
-    if (single_axis(x, axis, &single))
+    if (!x.rank)
+        node_set_int(n, "axis", -1);
+    else if (single_axis(x, axis, &single))
         node_set_int(n, "axis", single);
     else
         split_flattened(n, axis, names);

@@ -19,29 +19,45 @@ typedef struct Back {
 
 /* Which operators of floats leave small numbers apart from 0, beside those that move numbers. */
 static bool is_transparent(const Node *n) {
-    static const char *const names[] = {
-        "Abs", "Add",      "Cast",       "Clip", "Div",  "Max",       "Mul",
-        "Pow", "ReduceL2", "ReduceMean", "Relu", "Sqrt", "ReduceSum", "ReduceSumSquare",
-        "Sub", "Sum"};
+    static const char *const names[] = {"Abs",
+                                        "Add",
+                                        "BatchNormalization",
+                                        "Cast",
+                                        "Clip",
+                                        "Div",
+                                        "LpNormalization",
+                                        "Max",
+                                        "Mul",
+                                        "Neg",
+                                        "Pow",
+                                        "Reciprocal",
+                                        "ReduceL2",
+                                        "ReduceMean",
+                                        "ReduceSum",
+                                        "ReduceSumSquare",
+                                        "Relu",
+                                        "Sqrt",
+                                        "Sub",
+                                        "Sum"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (node_is(n, names[i]))
             return true;
     return n->def->quant.kind == QUANT_MOVE || n->def->quant.kind == QUANT_JOIN;
 }
 
-/* Larger than what keeps a logarithm finite. */
+/* All above what keeps a logarithm finite. */
 static bool is_large(const Value *v) {
     const Tensor *t = v ? value_data(v) : NULL;
-    bool large = t && t->data == NULL;
-    for (size_t i = 0; t && t->data && i < t->count; i++)
-        large = large || fabs(tensor_float(t, i)) > EPSILON;
+    bool large = t && t->data && t->count;
+    for (size_t i = 0; large && i < t->count; i++)
+        large = tensor_float(t, i) > EPSILON;
     return large;
 }
 
 static bool keeps_small(const Node *n) {
     if (!n->def || !is_transparent(n))
         return false;
-    bool hides = node_is(n, "Add") || node_is(n, "Sum") || node_is(n, "Sub") || node_is(n, "Max");
+    bool hides = node_is(n, "Add") || node_is(n, "Sum") || node_is(n, "Max");
     for (size_t i = 0; hides && i < n->n_in; i++)
         if (is_large(n->in[i]))
             return false;

@@ -171,6 +171,10 @@ static void quantize_graph(Graph *g, void *ctx) {
             continue;
         }
         size_t at = (size_t)n->def->quant.mac.weight;
+        if (choice_of_weight(d->c, n, n->in[at]).block)
+            diag(d->b.d, DIAG_REMARK, n->loc,
+                 "%s: its weights are not in blocks, as a sum of integers has one scale",
+                 n->def->name);
         n->in[0] = quantized_input(d, n, n->in[0]);
         OpCtx c = op_ctx(n, d->b.d);
         int axis = quant_weight_axis(&n->def->quant, &c);

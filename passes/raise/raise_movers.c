@@ -57,7 +57,8 @@ static void move_result(Raise *r, Node *n, size_t i, const Quant *q) {
         Node *user = uses[k].node;
         if (user && user->in[uses[k].index] != y)
             continue;
-        if (user && is_own_quantize(user)) {
+        if (user && is_own_quantize(user) &&
+            user->out[0]->type.quant->kind != QUANT_DYNAMIC) { /* which follows from the floats */
             bool same = operator_is_within(&r->b, q, user->out[0]->type.quant);
             bool returned =
                 uses_is_output(r->uses, user->out[0]); /* a branch of If returns its own */

@@ -161,14 +161,15 @@ static void drop_guards(Graph *g, void *ctx) {
 
 /* ---- what is left of conversions ---- */
 
-/* DequantizeLinear, QuantizeLinear: a requantization, or nothing at all. */
+/* DequantizeLinear, QuantizeLinear: a requantization, or nothing at all. Parameters that are
+ * computed at run time are those of the floats between. */
 static void join_pairs(Graph *g, void *ctx) {
     Raise *r = ctx;
     FOR_NODES(n, g) {
         if (!is_own_quantize(n) || type_is_quantized(n->in[0]->type))
             continue;
         Value *x = raise_source(n->in[0]), *y = n->out[0];
-        if (!x || elem_bits(x->type.elem) > 16)
+        if (!x || elem_bits(x->type.elem) > 16 || y->type.quant->kind == QUANT_DYNAMIC)
             continue;
         if (quant_equal(x->type.quant, y->type.quant) && !uses_is_output(r->uses, y)) {
             raise_replace(r, y, x);
