@@ -151,10 +151,9 @@ static const MeasuredOutput *too_little(const Measured *m) {
 }
 
 static void warn_of_part(const Job *j, const MeasuredOutput *o) {
-    double whole = error_sqnr(&o->sums);
+    double whole = error_sqnr(&o->sums), little = MEASURED_LITTLE;
     const Part *part = o->sums.count ? parts_worst(&o->parts, whole) : NULL;
-    if (part && error_sqnr(&part->sums) < MEASURED_LITTLE && whole >= MEASURED_LITTLE &&
-        !j->o->min_sqnr)
+    if (part && error_sqnr(&part->sums) < little && whole >= little && !j->o->min_sqnr)
         diag_warning(
             j->d, LOC_NONE,
             "output %s has %.2f dB on the calibration data, but %.2f in its part %s, which is "
