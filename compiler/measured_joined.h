@@ -6,20 +6,13 @@
 #include "exec/error_sums.h"
 #include "ir/ir.h"
 
-enum { JOINS_DEEP = 3, JOINED_MOST = 8 };
-
-/* Indices along an axis of the output. */
-typedef struct Stretch {
-    int axis;
-    int64_t from, to;
-} Stretch;
-
-/* One of the values that a Concat joins: where it stands in the output, inside of as many others as
- * there are stretches. */
+/* One of the values that a Concat joins: indices along an axis of the output, inside of the part
+ * that the Concat is in turn. */
 typedef struct Part {
     Str name;
-    Stretch stretch[JOINS_DEEP];
-    int n_stretches;
+    int axis;
+    int64_t from, to;
+    size_t next;    /* behind the parts of this one, which follow it */
     bool one_scale; /* what joins it is integers with one scale */
     ErrorSums sums;
 } Part;
@@ -27,11 +20,12 @@ typedef struct Part {
 typedef struct Parts {
     Part *at;
     size_t n, cap;
+    int rank; /* of the output */
 } Parts;
 
 /* What the output `y` joins, and what that joins in turn, seen through nodes that only move
- * elements. Joins of unknown lengths or of more than JOINED_MOST values are left out. Memory is the
- * module's. */
+ * elements. Joins of unknown lengths, of many values or deep inside of others are left out. Memory
+ * is the module's. */
 Parts parts_of(const Value *y);
 /* The numbers x[n] of the float model and y[n] of the other stand at at[n] in an output whose type
  * is `now` in this sample. */
