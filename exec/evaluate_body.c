@@ -18,8 +18,7 @@ static void move_part(uint8_t *whole, uint8_t *part, const Tensor *shape, int ax
     size_t outer = 1, inner = (size_t)elem_bits(shape->elem) / 8;
     for (int i = 0; i < axis; i++)
         outer *= (size_t)shape->dims[i];
-    for (int i = axis + 1; i < shape->rank; i++)
-        inner *= (size_t)shape->dims[i];
+    inner *= dims_step(shape->rank, shape->dims, axis);
     size_t step = inner * (size_t)shape->dims[axis], first = inner * (size_t)at;
     for (size_t o = 0; inner && o < outer; o++) {
         uint8_t *w = whole + o * step + first, *p = part + o * inner;

@@ -11,9 +11,7 @@ QuantRuns quant_runs(const Quant *q, int rank, const int64_t *dims, size_t from,
             last = i;
     if (from >= to || q->n_axes == 0)
         return r;
-    size_t inner = 1;
-    for (int i = q->axis[last] + 1; i < rank; i++)
-        inner *= (size_t)dims[i];
+    size_t inner = dims_step(rank, dims, q->axis[last]);
     r.row = inner * (size_t)dims[q->axis[last]];
     r.block = inner * (size_t)q->block[last];
     r.step = 1;

@@ -93,6 +93,13 @@ size_t elem_bytes(ElemType e, size_t count) {
 
 /* ---- tensor types ---- */
 
+size_t dims_step(int rank, const int64_t *dims, int axis) {
+    size_t step = 1;
+    for (int i = axis + 1; i < rank; i++)
+        step *= (size_t)dims[i];
+    return step;
+}
+
 Type type_tensor(ElemType elem, int rank, const Dim *dims) {
     return (Type){.kind = TYPE_TENSOR, .elem = elem, .rank = rank, .dims = dims};
 }

@@ -142,6 +142,8 @@ bool quant_is_symmetric(const Quant *q);
 bool quant_is_wide(const Quant *q);
 enum { QUANT_WIDEST_ZP = 1 << 20 }; /* how far outside, of at most 16 bits of storage */
 bool quant_is_pow2(const Quant *q);
+/* How many elements behind one another (row-major) a step along the axis is. */
+size_t dims_step(int rank, const int64_t *dims, int axis);
 /* Which entry of scale/zp belongs to element `index` (row-major) of a tensor of these dims. */
 size_t quant_index(const Quant *q, int rank, const int64_t *dims, size_t index);
 

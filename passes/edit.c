@@ -298,10 +298,8 @@ void edit_forget_outputs(Graph *g) {
 }
 
 AxisWalk edit_axis(int rank, const int64_t *dims, int axis) {
-    AxisWalk w = {1, (size_t)dims[axis], 1};
+    AxisWalk w = {1, (size_t)dims[axis], dims_step(rank, dims, axis)};
     for (int i = 0; i < axis; i++)
         w.outer *= (size_t)dims[i];
-    for (int i = axis + 1; i < rank; i++)
-        w.inner *= (size_t)dims[i];
     return w;
 }

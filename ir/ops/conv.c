@@ -245,7 +245,6 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     if (!mac_prepare(b, n->in[X], n->in[W], n->out[0], 0, (size_t)s->oc, terms, 1.0f, &m) ||
         !signed_weights(b, n, &m, &weights, &moved))
         return bind_in_double_as(b, n, m.why);
-    mac_real_bias(&m, op_in(c, B), 1.0f);
     if (!mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
         return bind_in_double_as(b, n, m.why);
     int wz = mac_weight_zp(b, &m, moved, &wz_step, &no_wz);

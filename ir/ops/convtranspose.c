@@ -175,7 +175,6 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         return false;
     if (!mac_prepare(b, n->in[X], n->in[W], n->out[0], 1, (size_t)s->oc, terms, 1.0f, &m) || m.raw)
         return bind_in_double_as(b, n, m.raw ? "it gives its sums" : m.why);
-    mac_real_bias(&m, op_in(c, B), 1.0f);
     if (!mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
         return bind_in_double_as(b, n, m.why);
     m.types[1] = bind_elem(n->in[W]);

@@ -74,9 +74,7 @@ static int64_t largest_sum(Arena *a, const Mac *m, const Value *w, int axis, int
     if (!t || !t->data || axis < 0 || axis >= t->rank || t->dims[axis] != (int64_t)m->channels)
         return bound;
     int64_t *sum = NEW_ARRAY(a, int64_t, m->channels + 1);
-    size_t inner = 1;
-    for (int i = axis + 1; i < t->rank; i++)
-        inner *= (size_t)t->dims[i];
+    size_t inner = dims_step(t->rank, t->dims, axis);
     for (size_t i = 0; i < t->count; i++) {
         size_t c = i / inner % m->channels;
         sum[c] += llabs(tensor_int(t, i) - quant_zp(m->w, m->w->n_axes ? c : 0));
@@ -225,15 +223,18 @@ static bool runtime_bias(Binder *b, Mac *m, const Value *bias, float beta, int *
     return true;
 }
 
-void mac_real_bias(Mac *m, const Value *bias, float beta) {
-    bool real = bias && !op_quant(bias) && bias->type.elem == ELEM_FLOAT &&
+/* Floats beside a float result are added as they are, not in units of the sum, and so is whatever
+ * stands beside a dynamic x. */
+static bool is_apart(const Mac *m, const Value *bias, float beta) {
+    bool real = !op_quant(bias) && bias->type.elem == ELEM_FLOAT &&
                 (beta == 1.0f || (value_data(bias) && value_data(bias)->data));
-    if (m->dynamic || (real && !m->y && m->types[2] == ELEM_FLOAT))
-        m->real = bias;
+    return m->dynamic || (real && !m->y && m->types[2] == ELEM_FLOAT);
 }
 
 bool mac_bias(Binder *b, Mac *m, const Value *bias, int32_t rows, float beta, int *buffer) {
     *buffer = -1;
+    if (bias && is_apart(m, bias, beta))
+        m->real = bias;
     if (!bias || m->real)
         return true;
     const Tensor *t = value_data(bias);

@@ -70,12 +70,10 @@ bool mac_call(Binder *b, const Node *n, const Mac *m, const char *kernel, const 
               size_t params_size, MacBuffers at, int n_scratch, const int *scratch);
 /* Zero points of the weights, as a table of one or of all channels, less `bias`. */
 int mac_weight_zp(Binder *b, const Mac *m, int32_t bias, int32_t *step, bool *all_zero);
-/* Enters a float bias beside a float result in `m`, a constant or with a beta of 1: it is added as
- * it is, not in units of the sum, and so is each beside a dynamic x. For operators that call
- * mac_finish. */
-void mac_real_bias(Mac *m, const Value *bias, float beta);
 /* The bias in units of the accumulator, rows x channels, times beta; -1 without one, or where it is
- * no part of the sum. False as above: it is computed, and not in these units. */
+ * no part of the sum but m->real, which mac_finish adds: floats beside a float result (a constant,
+ * or with a beta of 1), and each beside a dynamic x. False as above: it is computed, and not in
+ * these units. */
 bool mac_bias(Binder *b, Mac *m, const Value *bias, int32_t rows, float beta, int *buffer);
 
 /* A constant bias (of quantization q, NULL: float) that is added to sums of x and w for a result y

@@ -195,7 +195,6 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
         return false;
     if (!mac_prepare(b, n->in[A], n->in[B], n->out[0], axis, (size_t)p->n, p->k, alpha, &m))
         return bind_in_double_as(b, n, m.why);
-    mac_real_bias(&m, bias, beta);
     if (!mac_bias(b, &m, bias, rows ? p->m : 1, beta, &add))
         return bind_in_double_as(b, n, m.why);
     if (pairs(b, p, &m, n->in[B], bias))

@@ -29,9 +29,7 @@ int packed_small(Binder *b, const Mac *m, const Value *w, int axis) {
     if (!m->wbits || !takes(m))
         return -1;
     int8_t *out = NEW_ARRAY(binder_arena(b), int8_t, t->count);
-    size_t inner = 1;
-    for (int i = axis + 1; i < t->rank; i++)
-        inner *= (size_t)t->dims[i];
+    size_t inner = dims_step(t->rank, t->dims, axis);
     for (size_t i = 0; i < t->count; i++) {
         size_t channel = m->w->n_zp > 1 ? i / inner % m->channels : 0;
         int64_t v = tensor_int(t, i) - quant_zp(m->w, channel);
@@ -51,9 +49,7 @@ int packed_signed(Binder *b, const Mac *m, const Value *w, int axis, int *zeros)
     int8_t *out = NEW_ARRAY(binder_arena(b), int8_t, t->count);
     int32_t *z = NEW_ARRAY(binder_arena(b), int32_t, m->channels);
     bool fits = true;
-    size_t inner = 1;
-    for (int i = axis + 1; i < t->rank; i++)
-        inner *= (size_t)t->dims[i];
+    size_t inner = dims_step(t->rank, t->dims, axis);
     for (size_t i = 0; i < m->channels; i++)
         z[i] = (int32_t)quant_zp(m->w, m->w->n_zp > 1 ? i : 0) - moved;
     for (size_t i = 0; i < t->count && fits; i++) {

@@ -193,9 +193,7 @@ static double reach(const Quant *q) {
 
 /* sum |w| of the worst output channel, with |bias|: what the accumulator may have to hold. */
 static double worst_sum(const Tensor *w, const Quant *q, int channel, double x, const Tensor *b) {
-    size_t inner = 1, n = (size_t)w->dims[channel];
-    for (int i = channel + 1; i < w->rank; i++)
-        inner *= (size_t)w->dims[i];
+    size_t inner = dims_step(w->rank, w->dims, channel), n = (size_t)w->dims[channel];
     size_t outer = w->count / (n * inner); /* the caller has excluded empty weights */
     double worst = 0;
     for (size_t c = 0; c < n; c++) {

@@ -1,5 +1,6 @@
 #include "passes/quantize/vanished.h"
 
+#include "passes/edit.h"
 #include "passes/quantize/choice.h"
 #include "passes/quantize/masks.h"
 
@@ -62,12 +63,11 @@ static float most_lost(const Tensor *t, const Quant *q, size_t k, size_t channel
  * too small to matter beside its bias. Nor are numbers a loss that no scale is small enough for. */
 static void tell_channels(const PassContext *c, const Node *n, const Value *w, const Quant *q) {
     const Tensor *t = w->data;
-    size_t channels = (size_t)t->dims[q->axis[0]], inner = 1, first = 0, count = 0;
+    AxisWalk channels = edit_axis(t->rank, t->dims, q->axis[0]);
+    size_t first = 0, count = 0;
     float least = FLT_MIN * (float)(quant_hi(q) - quant_lo(q)), most = 0;
-    for (int i = q->axis[0] + 1; i < t->rank; i++)
-        inner *= (size_t)t->dims[i];
-    for (size_t k = 0; k < channels; k++) {
-        float lost = most_lost(t, q, k, channels, inner);
+    for (size_t k = 0; k < channels.axis; k++) {
+        float lost = most_lost(t, q, k, channels.axis, channels.inner);
         if (lost < least)
             continue;
         if (count++ == 0) {
