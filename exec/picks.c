@@ -9,7 +9,8 @@ typedef struct Named {
     Arena *arena;
 } Named;
 
-/* Bodies of several nodes may use the same names: those of `v` say which node it stands in. */
+/* Bodies of several nodes may use the same names: with a body's goes that of the node of the main
+ * graph that it stands in. */
 static Str name_of(Arena *a, const Value *v) {
     const Node *in = v->graph->owner ? in_main_graph(v->graph->owner) : NULL;
     const Value *y = in && in->n_out ? in->out[0] : NULL;

@@ -3,9 +3,7 @@
 
 #include "ir/ops/op.h"
 
-#include <math.h>
-
-static const double EPSILON = 1e-3;
+static const double EPSILON = 1e-3; /* what is added to keep a logarithm finite is less */
 
 enum { PRODUCTS = 2 }; /* a Fourier transform and the bands of its spectrum */
 

@@ -48,9 +48,8 @@ static const char *why_float(const Dynamic *d, const Node *n) {
         return "its bias is not a float constant";
     const SchemeRule *said = choice_to_keep(d->c, n);
     if (d->before_log[n->id] && !(said && !said->keep))
-        return "a logarithm reads its result, where small numbers count; a rule `node NAME "
-               "quantize` "
-               "has it quantized";
+        return "a logarithm reads its result, where small numbers count; "
+               "a rule `node NAME quantize` has it quantized";
     return NULL;
 }
 

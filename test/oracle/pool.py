@@ -22,6 +22,13 @@ PART = 30  # seconds of a class after which its next tests get a process of thei
 Report = collections.namedtuple("Report", "passed failed skipped seconds said")
 
 
+def read_json(path, default):
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return default
+
+
 def processor_seconds():
     """Of this process and of those that it waited for; wall time would depend on what else the machine does."""
     return sum(os.times()[:4])
@@ -129,10 +136,7 @@ def finish(tests, status, said, report):
 
 def run(suite, workers, times_file, show):
     """Runs the tests, `workers` processes at a time; calls show(report) for each class in the order of names."""
-    try:
-        times = json.loads(times_file.read_text())
-    except (OSError, ValueError):
-        times = {}
+    times = read_json(times_file, {})
     units = units_of(suite, times)
     todo = sorted(units, key=lambda name: -sum(expected(t, times) for t in units[name]))
     running, done, waiting = {}, {}, collections.deque(units)

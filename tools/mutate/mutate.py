@@ -177,17 +177,10 @@ def progress(done, whole, of):
         print(f"{done}/{whole} {of}", end="\r" if sys.stderr.isatty() else "\n", file=sys.stderr, flush=True)
 
 
-def read_json(path, default):
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError):
-        return default
-
-
 def measure(pool, program, wanted):
     """Test name to seconds, of all that pass without a mutant; what is known of this program is not run again."""
     path = BUILD / "seconds.json"
-    last = read_json(path, {})
+    last = tests.pool.read_json(path, {})
     known = last["seconds"] if last.get("of") == program else {}
     own = tests.all_tests(BUILD, 0, wanted)
     stale = [n for n, t in own.items() if n not in known or known[n][0] != t.path.stat().st_mtime]
@@ -221,7 +214,7 @@ def main():
     program = build(texts, by_file)
     print(f"{len(chosen)} of {total} mutants, seed {options.seed}, built after {time.monotonic() - begin:.0f} s", file=sys.stderr)
     last = BUILD / "killed.json"
-    old = read_json(last, {})
+    old = tests.pool.read_json(last, {})
     killed = old["by"] if options.again and old.get("of") == program else {}
     with multiprocessing.Pool(os.cpu_count(), start, (multiprocessing.Value("i", 0), options.tests)) as pool:
         seconds = measure(pool, program, options.tests)

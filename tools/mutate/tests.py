@@ -4,7 +4,6 @@ import collections
 import contextlib
 import functools
 import itertools
-import json
 import os
 import pathlib
 import signal
@@ -117,7 +116,7 @@ def lit_tests(build, scratch):
 
 @functools.cache
 def oracle_seconds():
-    return json.loads(ORACLE_SECONDS.read_text()) if ORACLE_SECONDS.exists() else {}
+    return pool.read_json(ORACLE_SECONDS, {})
 
 
 def oracle_tests(build, path):
