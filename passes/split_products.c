@@ -15,8 +15,6 @@ static Type type_of(const Node *n, size_t i) {
 }
 
 static const char *matmul_refusal(const Node *n) {
-    if (node_int(n, "transBatchA", 0) || node_int(n, "transBatchB", 0))
-        return "it transposes batches";
     return type_of(n, 0).rank < 2 || type_of(n, 1).rank < 2 ? "the rank of an operand is not known"
                                                             : NULL;
 }

@@ -17,21 +17,25 @@ enum { RESULT, PRESENT };
 
 /* ---- FusedMatMul ---- */
 
-static Value *transposed(Expand *e, Value *x) {
+/* `batch` moves axis 0 to where rows are; `turn` makes columns of rows after that. */
+static Value *transposed(Expand *e, Value *x, bool batch, bool turn) {
     int64_t perm[MAX_RANK];
     int rank = x->type.rank;
     for (int i = 0; i < rank; i++)
-        perm[i] = i;
-    perm[rank - 2] = rank - 1;
-    perm[rank - 1] = rank - 2;
-    return expand_ints(e, "Transpose", x, "perm", perm, (size_t)rank);
+        perm[i] = !batch || i == rank - 1 ? i : i == rank - 2 ? 0 : i + 1;
+    if (turn) {
+        int64_t row = perm[rank - 2];
+        perm[rank - 2] = perm[rank - 1];
+        perm[rank - 1] = row;
+    }
+    return batch || turn ? expand_ints(e, "Transpose", x, "perm", perm, (size_t)rank) : x;
 }
 
 static void split_matmul(Expand *e) {
     const Node *n = e->n;
     float alpha = node_float(n, "alpha", 1);
-    Value *x = node_int(n, "transA", 0) ? transposed(e, n->in[0]) : n->in[0];
-    Value *w = node_int(n, "transB", 0) ? transposed(e, n->in[1]) : n->in[1];
+    Value *x = transposed(e, n->in[0], node_int(n, "transBatchA", 0), node_int(n, "transA", 0));
+    Value *w = transposed(e, n->in[1], node_int(n, "transBatchB", 0), node_int(n, "transB", 0));
     Value *y = expand(e, "MatMul", x, w);
     if (alpha != 1)
         y = expand(e, "Mul", y, expand_number(e, "_alpha", (double)alpha));

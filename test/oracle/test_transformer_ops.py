@@ -202,6 +202,26 @@ class TransformerOps(OracleCase):
                     self.check("FusedMatMul", [("a", x), ("b", y)], c=left == (3,), transA=a,
                                transB=b, alpha=0.125)
 
+    def test_fused_matmul_batches(self):
+        """transBatch moves the first axis to where rows are."""
+        rng = np.random.default_rng(6)
+        for turned in itertools.product((0, 1), repeat=4):
+            for left, right in (((3,), (3,)), ((2, 3), (2, 3)), ((1, 3), (2, 1))):
+                operands = []
+                for name, shape, trans, batch in (("a", left + (7, 5), *turned[:2]),
+                                                  ("b", right + (5, 6), *turned[2:])):
+                    axes = list(range(len(shape)))
+                    if batch:
+                        axes = [*axes[1:-1], 0, axes[-1]]
+                    if trans:
+                        axes = [*axes[:-2], axes[-1], axes[-2]]
+                    stored = tuple(shape[axes.index(i)] for i in range(len(shape)))
+                    operands.append((name, rng.standard_normal(stored).astype(np.float32)))
+                with self.subTest(turned=turned, left=left):
+                    self.check("FusedMatMul", operands, c=left == (2, 3), transA=turned[0],
+                               transBatchA=turned[1], transB=turned[2], transBatchB=turned[3],
+                               alpha=0.125)
+
     def test_skip_simplified(self):
         rng = np.random.default_rng(5)
         x, skip = rng.standard_normal((2, 2, 5, 16)).astype(np.float32)

@@ -18,7 +18,6 @@ import json
 import multiprocessing
 import os
 import pathlib
-import random
 import re
 import subprocess
 import sys
@@ -68,11 +67,23 @@ def mutated(path, text, numbered):
     return head + points.rewrite(text, numbered)
 
 
+def shuffled(mutants, seed):
+    """`mutants` in an order that each has of its own: a change of the program elsewhere leaves it, so that a seed means the same
+    mutants in the next version, but for those whose code is another."""
+    met = collections.Counter()
+
+    def key(mutant):
+        name = mutant.file, mutant.function, mutant.change
+        met[name] += 1
+        return hashlib.sha256(repr((seed, name, met[name])).encode()).digest()
+
+    return sorted(mutants, key=key)
+
+
 def choose(n, seed):
-    """`n` mutants, each as likely as any other, that compile."""
+    """`n` mutants, each as likely as any other, that compile; the first of them are those of a smaller `n`."""
     texts = {path: (ROOT / path).read_bytes() for path in files()}
-    candidates = [m for path, text in texts.items() for m in points.points(path, text)]
-    random.Random(seed).shuffle(candidates)
+    candidates = shuffled([m for path, text in texts.items() for m in points.points(path, text)], seed)
     chosen, rest = candidates[:n], candidates[n:]
     sound = set()
     while True:
