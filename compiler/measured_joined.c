@@ -6,7 +6,7 @@
 
 static const double MUCH = 6; /* dB: twice the noise */
 
-enum { JOINS_DEEP = 3, JOINED_MOST = 8 };
+enum { JOINS_DEEP = 3, JOINED_MOST = 32 };
 
 /* A value on the way from the output to what it joins. */
 typedef struct Way {

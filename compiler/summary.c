@@ -160,7 +160,7 @@ static void print_weights(const Job *j) {
             stderr,
             "%zu weight%s of 3 bits in %s, as no type has 3: the file is no smaller than with 4\n",
             j->widened, plural((int64_t)j->widened), elem_name(j->widened_to));
-    if (j->uncorrected)
+    if (j->uncorrected && !j->nothing)
         fprintf(stderr,
                 "quantized without data: biases are not corrected%s, which -calib=PATH would do\n",
                 j->unrounded ? ", weights of few bits not rounded so that errors cancel" : "");

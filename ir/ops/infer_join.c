@@ -131,6 +131,24 @@ static void tell_freed(const Infer *s, const Node *n, const Value *v, Type state
                  type_text(a, inferred));
 }
 
+static bool any_was_symbol(Type stated) {
+    for (int i = 0; i < stated.rank; i++)
+        if (stated.dims[i].bound)
+            return true;
+    return false;
+}
+
+/* [N,M] where [M,N] is computed is seen once a symbol has its number, and is as wrong as one. */
+static bool join_crossed(const Infer *s, const OpCtx *c, Value *v, Type inferred) {
+    Type stated = v->type;
+    if (!any_was_symbol(stated))
+        return disagree(s, c->node, v, kept_type(c, inferred), "yields");
+    v->type.dims = kept_dims(c, inferred.dims, inferred.rank);
+    if (v->declared)
+        tell_freed(s, c->node, v, stated, v->type);
+    return true;
+}
+
 /* Of types with as many. */
 static bool join_dims(const Infer *s, const OpCtx *c, Value *v, Type inferred) {
     const Node *n = c->node;
@@ -172,8 +190,10 @@ static bool join_shape(const Infer *s, const OpCtx *c, Value *v, Type inferred) 
         }
         return true;
     }
-    if (stated.rank != inferred.rank || crossed(stated, inferred))
+    if (stated.rank != inferred.rank)
         return disagree(s, n, v, kept_type(c, inferred), "yields");
+    if (crossed(stated, inferred))
+        return join_crossed(s, c, v, inferred);
     return join_dims(s, c, v, inferred);
 }
 

@@ -74,8 +74,22 @@ static bool is_product(const Node *n) {
     return n->def && n->def->quant.kind == QUANT_MAC;
 }
 
+static void meet(Back *b, const Value *v, int products);
+
+/* What each branch of `n` (an If) yields as the value `v`. */
+static void meet_branches(Back *b, const Node *n, const Value *v, int products) {
+    size_t k = 0;
+    while (n->out[k] != v)
+        k++;
+    for (size_t i = 0; i < n->n_attrs; i++)
+        if (n->attrs[i].kind == ATTR_GRAPH && k < n->attrs[i].v.g[0]->n_out)
+            meet(b, n->attrs[i].v.g[0]->out[k], products);
+}
+
 static void meet(Back *b, const Value *v, int products) {
     const Node *n = v ? v->def : NULL;
+    if (n && n->def && n->def->yields_results)
+        meet_branches(b, n, v, products);
     if (!n || (b->seen[n->id] && b->seen[n->id] <= products + 1) ||
         !(is_product(n) || keeps_small(n)))
         return;
