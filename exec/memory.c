@@ -317,8 +317,16 @@ static void place_apart(Program *p, Items *all) {
     }
 }
 
+/* What the arena may have for scratch to be more than its least: no more than the tensors, but in
+ * one that no small machine has, where a few rows more make a kernel several times faster. */
+static size_t goal_of(const Program *p, size_t enough) {
+    enum { LARGE = 64 * 1024, SHARE = 16 };
+    size_t goal = p->arena_alive + (p->arena_alive < LARGE ? 0 : p->arena_alive / SHARE);
+    return enough && enough < goal ? enough : goal;
+}
+
 void program_plan(Arena *a, Program *p, bool keep_all, bool least, size_t enough) {
-    size_t goal = enough && enough < p->arena_alive ? enough : p->arena_alive;
+    size_t goal = goal_of(p, enough);
     find_lives(a, p);
     Items all = items_of(a, p, true);
     p->arena_bytes = 0;

@@ -10,8 +10,10 @@ enum {
     SHORT_CHAIN = 32,
     LEAST_ROWS = 12,
     DIRECT_ROWS = 96,
-    MOST_BYTES = 64 * 1024
-}; /* of the kernel */
+    MOST_BYTES = 64 * 1024,
+    FEW_CHANNELS = 8,
+    LONG_LINE = 16
+}; /* of the kernels */
 
 static bool is_depthwise(const Spatial *s, int32_t group) {
     return group > 1 && group == s->ic && s->oc == s->ic;
@@ -47,10 +49,19 @@ static bool pays(int64_t group, int64_t columns, int64_t k) {
     return k > 0 && columns > 0 && packed <= plain + plain / 2 + 1024;
 }
 
+static bool columns_pay(const Spatial *s, int32_t group) {
+    return pays(group, s->oc / group, (int64_t)s->ic / group * s->kh * s->kw);
+}
+
+/* Whether what a row of taps reads fills vectors better than output channels do. */
+static bool lines_pay(const Spatial *s, int32_t group) {
+    return group == 1 && s->dw == 1 && s->oc <= FEW_CHANNELS && !columns_pay(s, group) &&
+           (int64_t)s->kw * s->ic >= LONG_LINE;
+}
+
 bool conv_float_fits(const Binder *b, const Node *n, const Spatial *s, int32_t group) {
     return is_packable(b, n) &&
-           (is_depthwise(s, group) ||
-            pays(group, s->oc / group, (int64_t)s->ic / group * s->kh * s->kw));
+           (is_depthwise(s, group) || columns_pay(s, group) || lines_pay(s, group));
 }
 
 bool convtranspose_float_fits(const Binder *b, const Node *n, const Spatial *s, int32_t group) {
@@ -108,11 +119,13 @@ static bool reads_one_position(const Spatial *s) {
            s->oh == s->ih && s->ow == s->iw;
 }
 
-/* More positions read the weights less often, up to what stays in the cache. */
+/* More positions read the weights less often, up to what stays in the cache; fewer than LEAST_ROWS
+ * leave most of the registers empty. */
 static void bind_more_rows(Binder *b, const Spatial *s, int32_t part, int scratch) {
     size_t row = sizeof(float) * (size_t)part, all = (size_t)s->oh * (size_t)s->ow * row;
-    bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_f32_params, col_bytes), row, row,
-              all < MOST_BYTES ? all : MOST_BYTES);
+    size_t least = bind_spares_scratch(b) ? row : LEAST_ROWS * row;
+    bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_f32_params, col_bytes), least < all ? least : all,
+              row, all < MOST_BYTES ? all : MOST_BYTES);
 }
 
 /* Weights [c][taps] to [taps][c]. */
@@ -127,6 +140,23 @@ static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s) {
                   bind_made(b, ELEM_FLOAT, taps * c, out, "weights, channels last"),
                   packed_bias(b, n, 1, s->ic, s->ic), bind_last(b, n, n->out[0])};
     if (!bind_call(b, n, "qk_depthwise_nhwc_f32", &p, sizeof p, 4, args))
+        return false;
+    bind_over(b, 0, lead_window(s, ELEM_FLOAT, ELEM_FLOAT, 8)); /* positions made at a time */
+    return true;
+}
+
+/* Weights [oc][ic][taps] to [oc][taps][ic]. */
+static bool bind_few(Binder *b, const Node *n, const Spatial *s) {
+    const RowFloat *w = floats_of(b, n->in[W]);
+    size_t taps = (size_t)s->kh * (size_t)s->kw, ic = (size_t)s->ic, count = taps * ic * (size_t)s->oc;
+    float *out = NEW_ARRAY(binder_arena(b), float, count);
+    for (size_t i = 0; i < count; i++)
+        out[i / (taps * ic) * taps * ic + i % taps * ic + i / taps % ic] = w[i];
+    qk_conv2d_few_nhwc_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc};
+    int args[] = {bind_last(b, n, n->in[X]),
+                  bind_made(b, ELEM_FLOAT, count, out, "weights, channels last"),
+                  packed_bias(b, n, 1, s->oc, s->oc), bind_last(b, n, n->out[0])};
+    if (!bind_call(b, n, "qk_conv2d_few_nhwc_f32", &p, sizeof p, 4, args))
         return false;
     bind_over(b, 0, lead_window(s, ELEM_FLOAT, ELEM_FLOAT, 8)); /* positions made at a time */
     return true;
@@ -182,5 +212,7 @@ bool convtranspose_float_bind(Binder *b, const Node *n, const Spatial *s, int32_
 }
 
 bool conv_float_bind(Binder *b, const Node *n, const Spatial *s, int32_t group) {
+    if (lines_pay(s, group))
+        return bind_few(b, n, s);
     return is_depthwise(s, group) ? bind_depthwise(b, n, s) : bind_full(b, n, s, group);
 }
