@@ -262,19 +262,25 @@ static void set_scratch(Buffer *b, const Call *c, size_t bytes) {
             *(int32_t *)(void *)((char *)(uintptr_t)c->parts[i].params + field) = (int32_t)bytes;
 }
 
-/* Halves what scratch has beyond the least; whether there was anything. */
-static bool shrink_scratch(Program *p, const Items *all) {
+/* Halves what scratch has beyond the least, or beyond what it keeps; whether there was anything. */
+static bool shrink_scratch(Program *p, const Items *all, bool bounded) {
     bool any = false;
     for (size_t c = 0; c < p->n_calls; c++) {
         const Growth *g = &p->calls[c].growth;
         Buffer *b = &p->buffers[g->buffer];
-        if (!g->step || b->bytes <= g->least)
+        size_t least = bounded ? g->least : g->kept;
+        if (!g->step || b->bytes <= least)
             continue;
-        set_scratch(b, &p->calls[c], g->least + (b->bytes - g->least) / 2 / g->step * g->step);
+        set_scratch(b, &p->calls[c], least + (b->bytes - least) / 2 / g->step * g->step);
         all->plan.items[all->of[g->buffer]].bytes = memory_bytes(b);
         any = true;
     }
     return any;
+}
+
+static void shrink_to(Arena *a, Program *p, Items *all, size_t goal, bool bounded) {
+    while (p->arena_bytes > goal && shrink_scratch(p, all, bounded))
+        p->arena_bytes = plan_offsets(a, &all->plan);
 }
 
 static void grow(Program *p, const Call *call, const Alive *alive, uint32_t own, PlanItem *item) {
@@ -317,16 +323,8 @@ static void place_apart(Program *p, Items *all) {
     }
 }
 
-/* What the arena may have for scratch to be more than its least: no more than the tensors, but in
- * one that no small machine has, where a few rows more make a kernel several times faster. */
-static size_t goal_of(const Program *p, size_t enough) {
-    enum { LARGE = 64 * 1024, SHARE = 16 };
-    size_t goal = p->arena_alive + (p->arena_alive < LARGE ? 0 : p->arena_alive / SHARE);
-    return enough && enough < goal ? enough : goal;
-}
-
 void program_plan(Arena *a, Program *p, bool keep_all, bool least, size_t enough) {
-    size_t goal = goal_of(p, enough);
+    size_t goal = enough && enough < p->arena_alive ? enough : p->arena_alive;
     find_lives(a, p);
     Items all = items_of(a, p, true);
     p->arena_bytes = 0;
@@ -336,8 +334,9 @@ void program_plan(Arena *a, Program *p, bool keep_all, bool least, size_t enough
     } else {
         find_overlays(a, p, &all);
         p->arena_bytes = plan_offsets(a, &all.plan);
-        while (p->arena_bytes > goal && shrink_scratch(p, &all))
-            p->arena_bytes = plan_offsets(a, &all.plan);
+        shrink_to(a, p, &all, goal, false);
+        if (enough)
+            shrink_to(a, p, &all, enough, true);
         grow_scratch(a, p, &all);
     }
     for (size_t i = 0; i < p->n_buffers; i++)

@@ -10,7 +10,7 @@
 /* Sets offset, first and last of the buffers in the arena, and arena_bytes. `keep_all`: nothing
  * shares memory. `least`: a small arena is worth a search. Scratch that makes kernels faster
  * shrinks as long as the arena takes more than tensors alive at one time, or than `enough` bytes,
- * unless that is 0. */
+ * unless that is 0; then it keeps what kernels are slow without. */
 void program_plan(Arena *a, Program *p, bool keep_all, bool least, size_t enough);
 
 /* What tensors take that are alive together, scratch apart, where results may only lie exactly in

@@ -151,7 +151,12 @@ void bind_over(Binder *b, int arg, int64_t lead) {
 void bind_grow(Binder *b, int scratch, size_t field, size_t least, size_t step, size_t most) {
     Call *c = &b->program->calls[b->program->n_calls - 1];
     char *params = (char *)(uintptr_t)c->params; /* our own copy */
-    c->growth = (Growth){scratch, least, step, most, (int32_t *)(void *)(params + field)};
+    c->growth = (Growth){scratch, least, least, step, most, (int32_t *)(void *)(params + field)};
+}
+
+void bind_keep(Binder *b, size_t bytes) {
+    Growth *g = &b->program->calls[b->program->n_calls - 1].growth;
+    g->kept = bytes < g->least ? g->least : bytes;
 }
 
 void bind_within(Binder *b, const Value *v, bool from_end, const int32_t *lengths, int n) {

@@ -59,6 +59,7 @@ typedef struct Overlay {
 typedef struct Growth {
     int buffer;
     size_t least;   /* bytes that the kernel can do with */
+    size_t kept;    /* bytes that it has all the same, where nobody says how large the arena may be */
     size_t step;    /* bytes by which it grows, 0: it does not */
     size_t most;    /* bytes */
     int32_t *bytes; /* in the params: how many it has */
@@ -313,6 +314,8 @@ int bind_scratch(Binder *b, ElemType e, size_t count);
  * arena has room for them while the call runs, and `least` where it would be what the size of the
  * arena depends on; the int32_t at `field` of the params says how many. */
 void bind_grow(Binder *b, int scratch, size_t field, size_t least, size_t step, size_t most);
+/* With less than `bytes` the kernel is several times slower: only -max-arena takes them away. */
+void bind_keep(Binder *b, size_t bytes);
 /* Arena bytes that live from the first call that uses them to the last. */
 int bind_temp(Binder *b, ElemType e, size_t count);
 /* Tensors [N, C, ...] may be kept with channels last, [N, ..., C], between the nodes that prefer it

@@ -123,9 +123,9 @@ static bool reads_one_position(const Spatial *s) {
  * leave most of the registers empty. */
 static void bind_more_rows(Binder *b, const Spatial *s, int32_t part, int scratch) {
     size_t row = sizeof(float) * (size_t)part, all = (size_t)s->oh * (size_t)s->ow * row;
-    size_t least = bind_spares_scratch(b) ? row : LEAST_ROWS * row;
-    bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_f32_params, col_bytes), least < all ? least : all,
-              row, all < MOST_BYTES ? all : MOST_BYTES);
+    bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_f32_params, col_bytes), row, row,
+              all < MOST_BYTES ? all : MOST_BYTES);
+    bind_keep(b, LEAST_ROWS * row < all ? LEAST_ROWS * row : all);
 }
 
 /* Weights [c][taps] to [taps][c]. */

@@ -59,12 +59,15 @@ static bool by_rows(Binder *b, const Node *n, const Spatial *s, const ConvOperan
             (!bind_spares_scratch(b) && rows * 4 <= (int64_t)s->ih * s->iw * s->ic));
 }
 
-/* More positions read the weights less often, up to what stays in the cache. */
+/* More positions read the weights less often, up to what stays in the cache; that counts most where
+ * no cache holds the weights. */
 static void bind_more_rows(Binder *b, const Spatial *s, int32_t steps, int scratch) {
-    enum { FIRST_LEVEL_CACHE = 32 * 1024 };
+    enum { FIRST_LEVEL_CACHE = 32 * 1024, LARGE_WEIGHTS = 1024 * 1024 };
     size_t one = 2 * 4 * (size_t)steps, all = ((size_t)s->oh * (size_t)s->ow + 7) / 8 * 4 * one;
     bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_q_params, col_bytes), 32 + one, one,
               32 + (all < FIRST_LEVEL_CACHE ? all : FIRST_LEVEL_CACHE));
+    if ((int64_t)s->oc * steps >= LARGE_WEIGHTS / 4)
+        bind_keep(b, 32 + 4 * one < all ? 32 + 4 * one : all);
 }
 
 static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,

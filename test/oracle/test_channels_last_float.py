@@ -62,7 +62,7 @@ class Layers:
         if pick.random() < 0.3:
             self.outputs.append(pick.choice([self.transposed, self.transposed, self.product, self.curve])())
             return
-        kind = pick.choice(["full", "square", "square", "square", "point", "group", "depthwise", "multiplied", "line"])
+        kind = pick.choice(["full", "square", "square", "square", "point", "group", "depthwise", "multiplied", "line", "few", "few"])
         group = {"group": pick.choice([2, 3, 4]), "depthwise": pick.choice([pick.randint(2, 70), 8, 16, 48]),
                  "multiplied": pick.randint(2, 9)}.get(kind, 1)
         icg = 1 if kind in ("depthwise", "multiplied") else pick.choice([pick.randint(1, 40), 3, 16, 64, 150])
@@ -71,6 +71,9 @@ class Layers:
         kernel = [1, 1] if kind == "point" else [pick.choice([1, 2, 3, 3, 3, 5, 7]) for _ in range(rank)]
         strides = [pick.choice([1, 1, 2, 3]) for _ in range(rank)]
         dilations = [pick.choice([1, 1, 1, 2]) for _ in range(rank)]
+        if kind == "few":  # vectors lie along what a row of taps reads
+            icg, ocg = pick.choice([pick.randint(20, 60), 64, 150]), pick.randint(1, 8)
+            kernel, dilations[1] = [pick.choice([1, 2, 3, 5, 8]), pick.choice([1, 2, 3, 9])], 1
         if kind == "square":  # its input is copied, in parts of a row where there is room for no more
             kernel = [pick.randint(2, 4), pick.randint(1, 4)]
             strides[1], dilations[1] = pick.randint(1, kernel[1]), 1

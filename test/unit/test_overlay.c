@@ -261,41 +261,47 @@ static void planes_over_their_operand(void **state) {
 }
 
 /* Floats with channels last: pools begin with results that they then change, a depthwise Conv makes
- * eight at a time. */
+ * eight at a time, and so does one of few channels. */
 static void floats_last_over_their_operand(void **state) {
     (void)state;
-    static float w[64 * 16], bias[64];
+    static float w[64 * 16 * 64], bias[64];
     Tables *t = tables();
-    int differs[3] = {0};
+    int differs[4] = {0};
     for (size_t i = 0; i < COUNT(w); i++)
         w[i] = (float)uniform(-1, 1);
     for (size_t i = 0; i < sizeof t->x / sizeof(float); i++)
         ((float *)(void *)t->x)[i] = (float)uniform(-2, 2);
-    for (int round = 0; round < 3 * ROUNDS; round++) {
-        Spatial s = random_spatial(true);
+    for (int round = 0; round < 4 * ROUNDS; round++) {
+        int kind = round % 4;
+        Spatial s = random_spatial(kind < 3);
+        while (s.dw != 1)
+            s = random_spatial(kind < 3);
         qk_maxpool2d_nhwc_params max = {WINDOW_PARAMS(&s), .c = s.ic};
         qk_avgpool2d_nhwc_f32_params average = {WINDOW_PARAMS(&s), .c = s.ic};
         qk_depthwise_nhwc_f32_params dw = {WINDOW_PARAMS(&s), .c = s.ic, .clamped = round % 2,
                                            .lo = -1, .hi = 2};
+        qk_conv2d_few_nhwc_f32_params few = {WINDOW_PARAMS(&s), .ic = s.ic, .oc = s.oc};
         Case c = window_case(&s, t, ELEM_FLOAT);
-        int kind = round % 3;
         c.in *= 4;
         c.args[1] = t->y;
         c.y = 1;
-        c.lead = lead_window(&s, ELEM_FLOAT, ELEM_FLOAT, kind == 2 ? 8 : 1);
+        c.lead = lead_window(&s, ELEM_FLOAT, ELEM_FLOAT, kind >= 2 ? 8 : 1);
         if (kind == 0)
             c.name = "qk_maxpool2d_nhwc_f32", c.params = &max;
         if (kind == 1)
             c.name = "qk_avgpool2d_nhwc_f32", c.params = &average;
-        if (kind == 2) {
+        if (kind == 2)
             c.name = "qk_depthwise_nhwc_f32", c.params = &dw;
+        if (kind == 3)
+            c.name = "qk_conv2d_few_nhwc_f32", c.params = &few;
+        if (kind >= 2) {
             c.args[1] = w, c.args[2] = bias, c.args[3] = t->y;
             c.y = 3;
         }
         if (c.in <= sizeof t->x)
-            differs[kind] += check(&c, 4 * (kind == 2 ? 9 : 2) * (int64_t)s.iw * s.ic);
+            differs[kind] += check(&c, 4 * (kind >= 2 ? 9 : 2) * (int64_t)s.iw * s.ic);
     }
-    for (int kind = 0; kind < 3; kind++)
+    for (int kind = 0; kind < 4; kind++)
         assert_in_range(differs[kind], ROUNDS / 20, ROUNDS);
     free(t);
 }
