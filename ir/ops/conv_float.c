@@ -11,6 +11,7 @@ enum {
     LEAST_ROWS = 12,
     DIRECT_ROWS = 96,
     MOST_BYTES = 64 * 1024,
+    FIRST_LEVEL_CACHE = 32 * 1024,
     FEW_CHANNELS = 8,
     LONG_LINE = 16
 }; /* of the kernels */
@@ -119,13 +120,14 @@ static bool reads_one_position(const Spatial *s) {
            s->oh == s->ih && s->ow == s->iw;
 }
 
-/* More positions read the weights less often, up to what stays in the cache; fewer than LEAST_ROWS
- * leave most of the registers empty. */
+/* More positions read the weights less often, up to what stays in the cache. LEAST_ROWS are kept
+ * where the weights do not stay in the first one. */
 static void bind_more_rows(Binder *b, const Spatial *s, int32_t part, int scratch) {
     size_t row = sizeof(float) * (size_t)part, all = (size_t)s->oh * (size_t)s->ow * row;
     bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_f32_params, col_bytes), row, row,
               all < MOST_BYTES ? all : MOST_BYTES);
-    bind_keep(b, LEAST_ROWS * row < all ? LEAST_ROWS * row : all);
+    if ((int64_t)s->oc * s->ic * s->kh * s->kw * (int64_t)sizeof(float) > FIRST_LEVEL_CACHE)
+        bind_keep(b, LEAST_ROWS * row < all ? LEAST_ROWS * row : all);
 }
 
 /* Weights [c][taps] to [taps][c]. */
