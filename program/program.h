@@ -58,10 +58,10 @@ typedef struct Overlay {
  * fast with. */
 typedef struct Growth {
     int buffer;
-    size_t least;   /* bytes that the kernel can do with */
-    size_t kept;    /* bytes that it has all the same, where nobody says how large the arena may be */
-    size_t step;    /* bytes by which it grows, 0: it does not */
-    size_t most;    /* bytes */
+    size_t least; /* bytes that the kernel can do with */
+    size_t kept;  /* bytes that it has all the same, where nobody says how large the arena may be */
+    size_t step;  /* bytes by which it grows, 0: it does not */
+    size_t most;  /* bytes */
     int32_t *bytes; /* in the params: how many it has */
 } Growth;
 

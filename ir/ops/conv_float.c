@@ -150,7 +150,8 @@ static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s) {
 /* Weights [oc][ic][taps] to [oc][taps][ic]. */
 static bool bind_few(Binder *b, const Node *n, const Spatial *s) {
     const RowFloat *w = floats_of(b, n->in[W]);
-    size_t taps = (size_t)s->kh * (size_t)s->kw, ic = (size_t)s->ic, count = taps * ic * (size_t)s->oc;
+    size_t taps = (size_t)s->kh * (size_t)s->kw, ic = (size_t)s->ic,
+           count = taps * ic * (size_t)s->oc;
     float *out = NEW_ARRAY(binder_arena(b), float, count);
     for (size_t i = 0; i < count; i++)
         out[i / (taps * ic) * taps * ic + i % taps * ic + i / taps % ic] = w[i];

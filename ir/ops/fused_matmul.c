@@ -38,7 +38,8 @@ static bool infer(OpCtx *c) {
     if (a.rank < 2 || b.rank < 2)
         return true; /* not in a form that can run; the type stays open */
     if ((f->transBatchA || f->transBatchB) && (a.rank < 3 || a.rank != b.rank))
-        return op_error_in(c, B, "batches of %s and %s are not transposed: transBatchA and "
+        return op_error_in(c, B,
+                           "batches of %s and %s are not transposed: transBatchA and "
                            "transBatchB take operands of one rank, at least 3",
                            type_text(c->arena, a), type_text(c->arena, b));
     Dim ak = stack_dim(c, A, a.rank - 1), bk = stack_dim(c, B, b.rank - 2);
@@ -73,9 +74,8 @@ static int32_t stack_stride(const OpCtx *c, size_t i, int k) {
 static void batch_strides(const OpCtx *c, size_t i, int batch, int32_t *stride) {
     int fewer = batch - (op_type(c, i).rank - 2);
     for (int k = 0; k < batch; k++)
-        stride[k] = k < fewer || stack_dim(c, i, k - fewer).value == 1
-                        ? 0
-                        : stack_stride(c, i, k - fewer);
+        stride[k] =
+            k < fewer || stack_dim(c, i, k - fewer).value == 1 ? 0 : stack_stride(c, i, k - fewer);
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
