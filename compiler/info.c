@@ -9,6 +9,7 @@
 #include "compiler/preset.h"
 #include "exec/exec.h"
 #include "exec/fixed_shapes.h"
+#include "exec/fold.h"
 #include "exec/specialise.h"
 #include "passes/edit.h"
 
@@ -265,13 +266,16 @@ static void carry_out(Info *i, const Job *j) {
 }
 
 /* With a batch of 1; nothing where a size is open, or numbers are not at hand, which is no fault of
- * what is told. */
+ * what is told. What no size changes is computed first, and not for each that is tried. */
 static void add_sizes(Info *i) {
     Module *m = i->m;
     ProgramOptions options = {.partial = true};
     DataPaths none = {0};
+    bool asked = module_others_known(m);
+    if (asked && specialise_options(m->arena, m->graph, true).n)
+        module_fold(m, &(FoldOptions){.drops = true});
     const BatchPlan *plan = samples_plan(m, &none, m->mute);
-    bool asked = module_others_known(m), batch = plan && plan_has_batch(plan);
+    bool batch = plan && plan_has_batch(plan);
     Str fix = specialise_options(m->arena, m->graph, !batch);
     json_object_set_new(i->root, "batch", asked ? json_boolean(batch) : json_null());
     json_object_set_new(i->root, "fix", fix.n ? exact(i, fix) : json_null());

@@ -11,13 +11,42 @@ enum { PART_OF_MEMORY = 4, WITHOUT_LIMIT = 64 << 20 };
 typedef struct Folder {
     Module *module;
     const FoldOptions *options;
-    Binder *binder;
-    const char *by;          /* the pass that constants are from */
+    Diags *quiet;
+    Arena *outer;   /* the module's scratch; that of now has programs and what they run on */
+    Binder *binder; /* of these */
+    size_t empty;   /* bytes that it takes itself */
+    const char *by; /* the pass that constants are from */
     size_t max_bytes, grown; /* bytes that results took beyond their operands */
     size_t folded;
-    bool *failed; /* by node id: constants will not do better the next time */
+    bool *failed;    /* by node id: constants will not do better the next time */
+    size_t *readers; /* by value id: those of constants that may go; NULL: none may */
+    bool *made;      /* by value id: run_node made a constant of it */
     bool progress;
 } Folder;
+
+/* ---- programs ---- */
+
+/* Small ones share their binder, and are given back together; small constants stay. */
+enum { WORTH_GIVING_BACK = 1 << 20, WORTH_DROPPING = 64 << 10 };
+
+static void begin_programs(Folder *f) {
+    f->outer = scratch_begin(f->module);
+    f->binder = binder_new(f->module->scratch, f->module, NULL, f->quiet);
+    f->empty = arena_used(f->module->scratch);
+}
+
+static void end_programs(Folder *f) {
+    scratch_end(f->module, f->outer);
+}
+
+static void forget_program(Folder *f) {
+    if (arena_used(f->module->scratch) < f->empty + WORTH_GIVING_BACK) {
+        binder_reset(f->binder);
+        return;
+    }
+    end_programs(f);
+    begin_programs(f);
+}
 
 /* ---- which nodes ---- */
 
@@ -129,33 +158,59 @@ static void make_const(Folder *f, Graph *g, Value *v, const Tensor *t) {
     ARENA_PUSH(f->module->arena, g->consts, g->n_consts, g->cap_consts, v);
 }
 
+/* Takes a constant that nobody reads any more out of its graph: it is one of the last. */
+static void drop_const(const Folder *f, const Value *v) {
+    Graph *g = v->graph;
+    size_t i = g->n_consts;
+    if (v->data->bytes < WORTH_DROPPING)
+        return;
+    while (g->consts[i - 1] != v)
+        i--;
+    g->n_consts--;
+    memmove(&g->consts[i - 1], &g->consts[i], (g->n_consts - (i - 1)) * sizeof *g->consts);
+    arena_release(f->module->arena, v->data->data, v->data->bytes);
+}
+
 static void finish_node(Folder *f, Node *n) {
+    for (size_t i = 0; f->readers && i < n->n_in; i++) {
+        const Value *v = n->in[i];
+        if (v && --f->readers[v->id] == 0 && f->made[v->id])
+            drop_const(f, v);
+    }
     node_remove(n);
     f->folded++;
     f->progress = true;
 }
 
-static bool run_node(Folder *f, Graph *g, Node *n) {
+static const Runner *run_program(Folder *f, const Node *n) {
     Binder *b = f->binder;
-    if (!node_infer(n, b->diags) || n->faulty) /* operands have become constants since */
-        return false;
-    binder_reset(b);
     if (!bind_node(b, n))
-        return false;
-    Program *p = b->program;
-    program_align(f->module->arena, p);
-    program_plan(f->module->arena, p, true, false, 0);
-    Runner *r = runner_new(f->module->arena, p);
-    if (!runner_run(r, b->diags))
-        return false;
+        return NULL;
+    program_align(b->arena, b->program);
+    program_plan(b->arena, b->program, true, false, 0);
+    Runner *r = runner_new(b->arena, b->program);
+    if (!runner_run(r, f->quiet))
+        return NULL;
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i] && !runner_value(r, n->out[i]))
-            return false;
-    for (size_t i = 0; i < n->n_out; i++)
-        if (n->out[i])
+            return NULL;
+    return r;
+}
+
+static bool run_node(Folder *f, Graph *g, Node *n) {
+    if (!node_infer(n, f->quiet) || n->faulty) /* operands have become constants since */
+        return false;
+    const Runner *r = run_program(f, n);
+    for (size_t i = 0; r && i < n->n_out; i++)
+        if (n->out[i]) {
             make_const(f, g, n->out[i], result_of(f, r, n->out[i]));
-    finish_node(f, n);
-    return true;
+            if (f->readers)
+                f->made[n->out[i]->id] = true;
+        }
+    forget_program(f);
+    if (r)
+        finish_node(f, n);
+    return r != NULL;
 }
 
 /* What the types of the operands determine: nothing has to run. */
@@ -210,25 +265,46 @@ static size_t default_max_bytes(const Arena *a) {
     return left == SIZE_MAX ? WITHOUT_LIMIT : left / PART_OF_MEMORY;
 }
 
+static void count_readers(Value *v, void *ctx) {
+    const Uses *uses = ((void **)ctx)[0];
+    const Use *use;
+    ((size_t *)((void **)ctx)[1])[v->id] = uses_of(uses, v, &use);
+}
+
+/* What a graph yields is read by nobody who is folded. */
+static void watch_readers(Folder *f) {
+    Module *m = f->module;
+    f->readers = NEW_ARRAY(m->arena, size_t, m->n_values);
+    f->made = NEW_ARRAY(m->arena, bool, m->n_values);
+    Arena *outer = scratch_begin(m);
+    module_each_value(m, count_readers, (void *[]){uses_new(m), f->readers});
+    scratch_end(m, outer);
+}
+
 size_t module_fold(Module *m, const FoldOptions *o) {
     Folder f = {.module = m,
                 .by = o && o->by ? o->by : "fold-const",
                 .options = o,
+                .quiet = diags_new(m->arena, NULL, false),
                 .failed = NEW_ARRAY(m->arena, bool, m->n_nodes)};
     f.max_bytes = o && o->max_bytes ? o->max_bytes : default_max_bytes(m->arena);
-    Diags *quiet = diags_new(m->arena, NULL, false);
-    f.binder = binder_new(m->arena, m, NULL, quiet);
+    if (o && o->drops)
+        watch_readers(&f);
+    begin_programs(&f);
     do { /* what became constant may fix shapes, which may make more constant */
         f.progress = false;
         module_each_graph(m, fold_graph, &f);
-    } while (f.progress && module_refine_early(m, quiet));
+    } while (f.progress && module_refine_early(m, f.quiet));
+    end_programs(&f);
     return f.folded;
 }
 
 bool module_fold_node(Module *m, Node *n, const char *by) {
     if (keeps_running(NULL, n) || !has_const_operands(n))
         return false;
-    Diags *quiet = diags_new(m->arena, NULL, false);
-    Folder f = {.module = m, .by = by, .binder = binder_new(m->arena, m, NULL, quiet)};
-    return run_node(&f, n->graph, n);
+    Folder f = {.module = m, .by = by, .quiet = diags_new(m->arena, NULL, false)};
+    begin_programs(&f);
+    bool folded = run_node(&f, n->graph, n);
+    end_programs(&f);
+    return folded;
 }

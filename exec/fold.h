@@ -15,7 +15,9 @@ typedef struct FoldOptions {
     bool (*wanted)(const Node *n, void *ctx);    /* which nodes to fold; NULL: all */
     void *ctx;
     bool conversions; /* of `wanted` also Q and DQ, which else are meant to be seen */
-    const char *by;   /* the pass that constants are from; NULL: fold-const */
+    bool drops;     /* large constants that are made here and that only nodes read which are folded,
+                       too, go with these: the numbers of a weight are in memory once */
+    const char *by; /* the pass that constants are from; NULL: fold-const */
 } FoldOptions;
 
 /* Needs a resolved and inferred module; keeps it so. Returns how many nodes were folded. Constants

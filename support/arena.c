@@ -94,12 +94,16 @@ static void count(Arena *a, size_t bytes) {
         a->used += bytes;
 }
 
+static void count_off(Arena *a, size_t bytes) {
+    for (; a; a = a->parent)
+        a->used -= bytes;
+}
+
 static void leave_parent(Arena *a) {
     *a->back = a->next;
     if (a->next)
         a->next->back = a->back;
-    for (Arena *p = a->parent; p; p = p->parent)
-        p->used -= a->used;
+    count_off(a->parent, a->used);
 }
 
 static char *align_up(char *p, size_t align) {
@@ -143,9 +147,7 @@ void arena_clear(Arena *a) {
     memset(from, 0, (size_t)(kept->free - from));
     ASAN_POISON_MEMORY_REGION(from, (size_t)(kept->free - from));
     kept->free = from;
-    for (Arena *p = a->parent; p; p = p->parent)
-        p->used -= a->used;
-    a->used = 0;
+    count_off(a, a->used);
 }
 
 bool arena_try(Arena *a, void (*work)(void *ctx), void *ctx) {
@@ -236,10 +238,15 @@ static void *chunk_take(Chunk *c, size_t bytes, size_t room) {
     return p;
 }
 
+/* What an allocation takes of a chunk. */
+static size_t room_of(size_t bytes) {
+    return ((bytes ? bytes : 1) + RED_ZONE + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
 void *arena_alloc(Arena *a, size_t bytes) {
     if (bytes > SIZE_MAX / 4)
         fail(a, bytes, limit_of(a));
-    size_t room = ((bytes ? bytes : 1) + RED_ZONE + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    size_t room = room_of(bytes);
     if (room > arena_left(a))
         fail(a, bytes, limit_of(a));
     if (room >= LARGE) {
@@ -260,6 +267,19 @@ void *arena_alloc(Arena *a, size_t bytes) {
     }
     count(a, room);
     return chunk_take(a->chunks, bytes, room);
+}
+
+void arena_release(Arena *a, const void *p, size_t bytes) {
+    size_t room = room_of(bytes);
+    Chunk **link = &a->chunks;
+    while (room >= LARGE && *link && (*link)->end != (const char *)p + room)
+        link = &(*link)->next;
+    Chunk *c = *link;
+    if (room < LARGE || !c)
+        return;
+    *link = c->next;
+    chunk_free(c);
+    count_off(a, room);
 }
 
 void *arena_array(Arena *a, size_t count, size_t size) {

@@ -1,7 +1,7 @@
 /* Region allocator: everything that belongs to one module lives in one arena and dies with it.
- * Nothing is freed singly. Memory is zeroed. An arena never returns NULL: when the system or the
- * arena's own limit (-max-memory) refuses, it jumps to the handler given at creation, which reports
- * the failure and destroys the arena. Without a handler it aborts (unit tests only). */
+ * Nothing has to be freed singly. Memory is zeroed. An arena never returns NULL: when the system or
+ * the arena's own limit (-max-memory) refuses, it jumps to the handler given at creation, which
+ * reports the failure and destroys the arena. Without a handler it aborts (unit tests only). */
 #ifndef QXC_SUPPORT_ARENA_H
 #define QXC_SUPPORT_ARENA_H
 
@@ -48,6 +48,9 @@ struct Store *arena_store(const Arena *a);
 void *arena_alloc(Arena *a, size_t bytes);
 /* `count * size` checked for overflow; treated as out of memory when it does. */
 void *arena_array(Arena *a, size_t count, size_t size);
+/* Gives back what an allocation of so many bytes got, of which nobody knows any more. Small ones,
+ * which share their memory with others, stay until the arena goes. */
+void arena_release(Arena *a, const void *p, size_t bytes);
 /* A larger copy of an array; the old one stays valid. */
 void *arena_grow(Arena *a, const void *old, size_t old_bytes, size_t new_bytes);
 void *arena_copy(Arena *a, const void *data, size_t bytes);

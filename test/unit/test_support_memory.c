@@ -84,6 +84,31 @@ static void test_arena_scratch(void **state) {
     arena_free(a); /* and what scratch there is */
 }
 
+/* A large allocation is given back alone, in any order; what shares its memory with others stays.
+ */
+static void test_arena_release(void **state) {
+    (void)state;
+    enum { N = 5, LARGE = 50000 };
+    Arena *a = arena_new(0, NULL), *inner = arena_scratch(a);
+    char *large[N], *small = arena_alloc(inner, 100);
+    size_t empty = arena_used(a);
+    for (size_t i = 0; i < N; i++)
+        memset(large[i] = arena_alloc(inner, LARGE), (int)i + 1, LARGE);
+    size_t each = (arena_used(a) - empty) / N;
+    arena_release(inner, small, 100);
+    static const size_t order[N] = {2, 4, 0, 1, 3};
+    for (size_t k = 0; k < N; k++) {
+        arena_release(inner, large[order[k]], LARGE);
+        assert_int_equal(arena_used(a), empty + (N - 1 - k) * each);
+        assert_int_equal(arena_used(inner), arena_used(a));
+        for (size_t i = k + 1; i < N; i++)
+            assert_int_equal(large[order[i]][LARGE - 1], order[i] + 1);
+    }
+    small[99] = 1;
+    arena_alloc(inner, LARGE);
+    arena_free(a);
+}
+
 static void test_arena_overflow(void **state) {
     (void)state;
     OutOfMemory oom = {0};
@@ -280,6 +305,7 @@ int main(void) {
         cmocka_unit_test(test_arena_large_keeps_small_chunk),
         cmocka_unit_test(test_arena_limit),
         cmocka_unit_test(test_arena_scratch),
+        cmocka_unit_test(test_arena_release),
         cmocka_unit_test(test_arena_overflow),
         cmocka_unit_test(test_arena_try),
         cmocka_unit_test(test_arena_push_and_text),
