@@ -48,23 +48,26 @@ static void put_elements(const Column *col, const void *data, char *to) {
     }
 }
 
-/* Room for one more sample, zeroed. */
+/* Room for one more sample; none of a constant that has one. */
 static char *new_sample(Column *col, Arena *a) {
+    if (col->n && col->v->kind == VALUE_CONST) {
+        col->n++;
+        return NULL;
+    }
     if (col->n == col->cap) {
         size_t cap = col->cap ? 2 * col->cap : 1;
-        col->data = arena_grow(a, col->data, col->n * col->bytes, cap * col->bytes);
+        char *data = arena_grow(a, col->data, col->n * col->bytes, cap * col->bytes);
+        if (col->cap)
+            arena_release(a, col->data, col->cap * col->bytes);
+        col->data = data;
         col->cap = cap;
     }
-    char *to = col->data + col->n++ * col->bytes;
-    if (col->bytes)
-        memset(to, 0, col->bytes);
-    return to;
+    return col->data + col->n++ * col->bytes;
 }
 
 void column_add(Column *col, Arena *a, const void *data) {
-    char *to = new_sample(col, a);
-    /* A value of a branch not taken leaves zeros. */
-    if (data && col->bytes)
+    char *to = data ? new_sample(col, a) : NULL;
+    if (to && col->bytes)
         put_elements(col, data, to);
 }
 
@@ -92,7 +95,7 @@ bool column_add_tensor(Column *c, Arena *a, const Tensor *t, Diags *d) {
         memcpy(c->shape.dims, t->dims, (size_t)t->rank * sizeof *t->dims);
     c->bytes = elem_bytes(c->elem, t->count);
     char *to = new_sample(c, a);
-    if (c->bytes)
+    if (to && c->bytes)
         memcpy(to, (t->elem == c->elem ? t : tensor_unpacked(a, t))->data, c->bytes);
     return true;
 }
@@ -121,6 +124,7 @@ void column_print(Column *c, Arena *a, Buf *b) {
         print_element(t, i, b);
     }
     buf_text(b, "]\n");
+    arena_release(a, c->data, c->cap * c->bytes);
     c->n = c->cap = 0;
 }
 
@@ -154,11 +158,36 @@ Arrangement arrangement_of(const Module *m, const Samples *in, const Batch *batc
     return as;
 }
 
-Shape column_arrange(Column *c, Arena *a, const Arrangement *as) {
-    const Batch *b =
-        as->seen.extra || !as->batch || c->v->id >= as->batch->n_values ? NULL : as->batch;
+/* What says where the samples of the value are; NULL where they stand one behind the other. */
+static const Batch *batch_of(const Column *c, const Arrangement *as) {
+    return as->seen.extra || !as->batch || c->v->id >= as->batch->n_values ? NULL : as->batch;
+}
+
+/* Whether one sample says it all. */
+static bool stands_alone(const Batch *b, const Arrangement *as) {
     bool one = !as->seen.extra && as->seen.n == 1 && as->seen.files <= 1;
-    if (b && b->stride[c->v->id] > 0)
+    return one || (b && as->alike && as->seen.n);
+}
+
+bool column_counts_samples(const Column *c, const Arrangement *as) {
+    const Batch *b = batch_of(c, as);
+    return b && as->seen.n > 1 && b->stride[c->v->id] < 0 && stands_alone(b, as);
+}
+
+/* Each sample has the same. */
+static void repeat(Column *c, Arena *a) {
+    char *all = arena_alloc(a, c->n * c->bytes + 1);
+    for (size_t k = 0; c->bytes && k < c->n; k++)
+        memcpy(all + k * c->bytes, c->data, c->bytes);
+    c->data = all;
+}
+
+Shape column_arrange(Column *c, Arena *a, const Arrangement *as) {
+    const Batch *b = batch_of(c, as);
+    bool joined = b && b->stride[c->v->id] > 0, alone = !joined && stands_alone(b, as);
+    if (!alone && c->v->kind == VALUE_CONST)
+        repeat(c, a);
+    if (joined)
         return column_join(c, a, (size_t)b->stride[c->v->id], b->axis[c->v->id]);
-    return one || (b && as->alike && as->seen.n) ? c->shape : column_stack(c, !as->seen.extra);
+    return alone ? c->shape : column_stack(c, !as->seen.extra);
 }

@@ -17,14 +17,15 @@ typedef struct Column {
     ElemType elem; /* as reported; undefined until a sample tells it */
     Shape shape;   /* of one sample */
     size_t bytes;  /* the same */
-    char *data;
+    char *data;    /* of a constant those of one sample */
     size_t n, cap;
 } Column;
 
 /* With `open` the first sample tells the shape, and the element type where nothing else does. False
  * where there is no such array: the value is no tensor of numbers, or its shape is not fixed. */
 bool column_new(Column *c, const Value *v, Str name, bool open);
-/* One more sample: elements as a program has them (exec/exec.h), NULL for zeros. */
+/* One more sample: elements as a program has them (exec/exec.h). NULL: it has not computed them,
+ * and the column lacks it. */
 void column_add(Column *c, Arena *a, const void *data);
 /* The same of a tensor. False after an error: it has another shape, or another element type, than
  * those before. */
@@ -46,6 +47,10 @@ typedef struct Arrangement {
 
 /* Of the samples that were read so far. */
 Arrangement arrangement_of(const Module *m, const Samples *in, const Batch *batch);
+/* Whether the value follows from how many samples run together, where those of a batch ran one by
+ * one: it is none of the model's own. */
+bool column_counts_samples(const Column *c, const Arrangement *as);
+/* Of one that lacks no sample; its elements in that order may be new ones, of `a`. */
 Shape column_arrange(Column *c, Arena *a, const Arrangement *as);
 
 #endif

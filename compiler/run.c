@@ -1,5 +1,5 @@
 /* qxc run INPUT -input=x.npz: outputs (or all values) as .npz, or as text without -o. */
-#include "compiler/columns.h"
+#include "compiler/left_out.h"
 #include "compiler/session.h"
 #include "compiler/suffix.h"
 #include "compiler/trace.h"
@@ -19,6 +19,7 @@ typedef struct Collect {
     const bool *from_file; /* by value id: a constant of the file itself, which is not reported */
     size_t n_from_file;
     Arrangement as;
+    ValuesLeftOut left_out;
 } Collect;
 
 static void add_column(Collect *c, const Value *v, Str name) {
@@ -58,13 +59,20 @@ static void mark_consts(Graph *g, void *ctx) {
         is_const[g->in[i]->id] = g->in[i]->data;
 }
 
-static void store_all(Collect *c, Runner *r) {
+/* What no call reads is not in the program: a constant has its elements all the same. */
+static bool store_all(Collect *c, Runner *r) {
+    bool ok = true;
     for (size_t i = 0; i < c->n; i++) {
-        const void *data = runner_computed(r, c->cols[i].v) || c->cols[i].v->kind != VALUE_NODE
-                               ? runner_value(r, c->cols[i].v)
+        Column *col = &c->cols[i];
+        const void *data = runner_computed(r, col->v) || col->v->kind != VALUE_NODE
+                               ? runner_value(r, col->v)
                                : NULL;
-        column_add(&c->cols[i], c->arena, data);
+        if (!data && col->v->kind == VALUE_CONST)
+            ok = column_add_tensor(col, c->arena, col->v->data, c->s->d) && ok;
+        else
+            column_add(col, c->arena, data);
     }
+    return ok;
 }
 
 static bool store_tensors(Collect *c) {
@@ -76,19 +84,21 @@ static bool store_tensors(Collect *c) {
     return ok;
 }
 
+static void print_all(Collect *c) {
+    for (size_t i = 0; i < c->n; i++)
+        if (c->cols[i].n)
+            column_print(&c->cols[i], c->arena, &c->text);
+}
+
 /* `r` is NULL where there is an evaluator. */
 static bool run_all(Collect *c, Runner *r, Samples *in) {
     for (; r ? samples_load(in, r) : evaluator_load(c->evaluator, in); c->samples++) {
         if (!(r ? runner_run(r, c->s->d) : evaluator_run(c->evaluator, c->s->d)))
             return false;
-        if (r)
-            store_all(c, r);
-        else if (!store_tensors(c))
+        if (!(r ? store_all(c, r) : store_tensors(c)))
             return false;
         if (!c->s->o.output)
-            for (size_t i = 0; i < c->n; i++)
-                if (c->cols[i].n)
-                    column_print(&c->cols[i], c->arena, &c->text);
+            print_all(c);
     }
     return samples_ok(in);
 }
@@ -101,10 +111,15 @@ static ExitCode write_npz(Collect *c, const char *path) {
     NpzWriter *w = npz_writer(c->arena, f);
     for (size_t i = 0; i < c->n; i++) {
         Column *col = &c->cols[i];
-        if (col->elem == ELEM_UNDEFINED)
-            continue; /* of a branch that no sample took */
-        Shape shape = column_arrange(col, c->arena, &c->as);
+        WhyLeftOut why = column_left_out(col, &c->as);
+        if (why != NOT_LEFT_OUT) {
+            values_leave_out(&c->left_out, col->name, why);
+            continue;
+        }
+        Arena *a = arena_scratch(c->arena);
+        Shape shape = column_arrange(col, a, &c->as);
         npz_add(w, col->name, col->elem, shape.rank, shape.dims, col->data);
+        arena_free(a);
     }
     npz_finish(w);
     if (session_inputs_are_whole(c->s))
@@ -119,25 +134,35 @@ static Samples *open_samples(Session *s, Module *m) {
     return samples_random(m->arena, m, s->o.random > 0 ? (size_t)s->o.random : 1);
 }
 
-static Collect collect_columns(Session *s, Module *m, const bool *from_file, size_t n_from_file,
-                               Evaluator *e) {
-    Collect c = {.s = s,
-                 .arena = m->arena,
-                 .evaluator = e,
-                 .text = buf_new(m->arena),
-                 .from_file = from_file,
-                 .n_from_file = n_from_file};
+/* What has to be known of the model as it came. */
+static Collect collect_begin(Session *s, Module *m) {
+    bool *from_file = NEW_ARRAY(m->arena, bool, m->n_values);
+    module_each_graph(m, mark_consts, from_file);
+    return (Collect){.s = s,
+                     .arena = m->arena,
+                     .text = buf_new(m->arena),
+                     .from_file = from_file,
+                     .n_from_file = m->n_values,
+                     .left_out = values_of_file(m, s->o.all_values)};
+}
+
+static void collect_columns(Collect *c, Module *m, Evaluator *e) {
     size_t n = 0;
     module_each_graph(m, count_values, &n);
-    c.cols = NEW_ARRAY(m->arena, Column, n + m->graph->n_out);
-    if (s->o.all_values) {
-        module_each_graph(m, add_graph, &c);
-        module_each_graph(m, add_consts, &c);
+    c->cols = NEW_ARRAY(m->arena, Column, n + m->graph->n_out);
+    c->evaluator = e;
+    if (c->s->o.all_values) {
+        module_each_graph(m, add_graph, c);
+        module_each_graph(m, add_consts, c);
     } else {
         for (size_t i = 0; i < m->graph->n_out; i++)
-            add_column(&c, m->graph->out[i], m->graph->out[i]->name);
+            add_column(c, m->graph->out[i], m->graph->out[i]->name);
     }
-    return c;
+}
+
+static ExitCode print_text(const Collect *c) {
+    fwrite(c->text.p, 1, c->text.n, stdout);
+    return EXIT_DONE;
 }
 
 ExitCode cmd_run(Session *s) {
@@ -154,9 +179,7 @@ ExitCode cmd_run(Session *s) {
         diag_error(s->d, LOC_NONE, "run needs data: -input=PATH or -random=N");
         return EXIT_USAGE;
     }
-    size_t n_from_file = m->n_values;
-    bool *from_file = NEW_ARRAY(m->arena, bool, n_from_file);
-    module_each_graph(m, mark_consts, from_file);
+    Collect c = collect_begin(s, m);
     if (!job_prepare_run(&j, m))
         return job_failure(&j);
     ProgramOptions po = {.ignore_quant = s->o.ignore_quant,
@@ -169,7 +192,7 @@ ExitCode cmd_run(Session *s) {
     Samples *in = p || e ? open_samples(s, m) : NULL;
     if (!in)
         return EXIT_WRONG;
-    Collect c = collect_columns(s, m, from_file, n_from_file, e);
+    collect_columns(&c, m, e);
     size_t level = progress_begin(diags_progress(s->d), "running", 0);
     trace_begin(s->o.trace);
     bool ok = run_all(&c, p ? runner_new(m->arena, p) : NULL, in);
@@ -179,8 +202,8 @@ ExitCode cmd_run(Session *s) {
     samples_close(in);
     if (!ok)
         return EXIT_WRONG;
-    if (s->o.output)
-        return write_npz(&c, s->o.output);
-    fwrite(c.text.p, 1, c.text.n, stdout);
-    return EXIT_DONE;
+    code = s->o.output ? write_npz(&c, s->o.output) : print_text(&c);
+    if (code == EXIT_DONE)
+        values_tell_left_out(&c.left_out, c.cols, c.n, s->d);
+    return code;
 }

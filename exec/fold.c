@@ -274,8 +274,8 @@ static void count_readers(Value *v, void *ctx) {
 /* What a graph yields is read by nobody who is folded. */
 static void watch_readers(Folder *f) {
     Module *m = f->module;
-    f->readers = NEW_ARRAY(m->arena, size_t, m->n_values);
-    f->made = NEW_ARRAY(m->arena, bool, m->n_values);
+    f->readers = NEW_ARRAY(m->scratch, size_t, m->n_values);
+    f->made = NEW_ARRAY(m->scratch, bool, m->n_values);
     Arena *outer = scratch_begin(m);
     module_each_value(m, count_readers, (void *[]){uses_new(m), f->readers});
     scratch_end(m, outer);

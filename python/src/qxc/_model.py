@@ -102,7 +102,7 @@ class Model:
         """The outputs by name. `data` as in `quantize`; all samples are run.
 
         ``form="true"`` computes on integers where decisions stand; ``all_values=True`` gives every
-        value.
+        value that the run has, of quantized ones the integers, which `values` has the scales of.
         """
         with tempfile.TemporaryDirectory(prefix="qxc-") as at:
             paths = write_data(data, self._ports(keywords), Path(at, "data"))
