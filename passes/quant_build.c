@@ -12,6 +12,7 @@ QuantBuild quant_build_new(Module *m, PassContext *c, const char *pass) {
                         .pass = pass,
                         .names = unique_names_new(m),
                         .params = map_new(m->scratch),
+                        .consts = map_new(m->scratch),
                         .opset = c->target_opset};
 }
 
@@ -35,12 +36,47 @@ Str derived_name(QuantBuild *b, Str base, const char *suffix) {
 
 /* ---- constants ---- */
 
+/* Constants that were asked for under one name; the last first. */
+typedef struct Made {
+    Value *v;
+    const struct Made *before;
+} Made;
+
+static bool is_same(const Value *v, Type t, const Tensor *data) {
+    const Tensor *x = v->data;
+    return v->type.elem == t.elem && v->type.tilde == t.tilde && x->elem == data->elem &&
+           tensor_same_shape(x, data) && !t.quant == !v->type.quant &&
+           (!t.quant || quant_equal(v->type.quant, t.quant)) && x->data && data->data &&
+           (x->data == data->data || memcmp(x->data, data->data, data->bytes) == 0);
+}
+
+Value *build_shared(QuantBuild *b, Graph *g, Str base, const char *suffix, Type t, Tensor *data) {
+    Buf name = buf_new(b->a);
+    buf_put(&name, &g, sizeof g);
+    buf_fmt(&name, STR_FMT "%s", STR_ARG(base), suffix);
+    Str key = buf_as_str(&name);
+    const Made *last = map_get(b->consts, key);
+    for (const Made *k = last; k; k = k->before)
+        if (is_same(k->v, t, data))
+            return k->v;
+    Made *made = NEW(b->a, Made);
+    *made = (Made){graph_add_const(g, derived_name(b, base, suffix), t, data), last};
+    map_set(b->consts, key, made);
+    return made->v;
+}
+
+Value *build_from(QuantBuild *b, const Value *of, const char *suffix, Type t, Tensor *data) {
+    Value *v = build_shared(b, of->graph, of->name, suffix, t, data);
+    if (!v->from.n)
+        value_from(v, of, b->pass);
+    return v;
+}
+
 Value *build_const(QuantBuild *b, Str base, const char *suffix, ElemType e, int rank,
                    const int64_t *dims, const void *bytes) {
     Tensor *t = tensor_of(b->a, e, rank, dims, NULL);
     t->data = arena_copy(b->a, bytes, t->bytes);
-    return graph_add_const(b->m->graph, derived_name(b, base, suffix),
-                           type_fixed(b->a, e, rank, dims), t);
+    return build_shared(b, b->m->graph, base, suffix, type_fixed(b->a, e, rank, dims), t);
 }
 
 Value *build_int(QuantBuild *b, Str base, const char *suffix, ElemType e, int64_t v) {
@@ -70,7 +106,7 @@ Value *build_floats(QuantBuild *b, Str base, const char *suffix, ElemType e, int
     Tensor *t = tensor_new(b->a, e, rank, dims, &bytes);
     for (size_t i = 0; i < t->count; i++)
         store_float(e, bytes, i, v[i]);
-    return graph_add_const(b->m->graph, derived_name(b, base, suffix), tensor_type(b->a, t), t);
+    return build_shared(b, b->m->graph, base, suffix, tensor_type(b->a, t), t);
 }
 
 Tensor *floats_as(Arena *a, const Tensor *t, ElemType e) {

@@ -2,7 +2,9 @@
  * scale and zero point as operands, and ours, with one operand and the parameters in the type.
  *
  * A QuantBuild belongs to one run of a pass. Scale and zero point constants that it makes are
- * shared by equal quantizations. Memory is the module's; nothing here fails. */
+ * shared by equal quantizations, and all constants by those that ask for the same once more: what
+ * several readers of one value need of it is stored once. Memory is the module's; nothing here
+ * fails. */
 #ifndef QXC_PASSES_QUANT_BUILD_H
 #define QXC_PASSES_QUANT_BUILD_H
 
@@ -20,6 +22,7 @@ typedef struct QuantBuild {
     const char *pass; /* for provenance */
     UniqueNames *names;
     Map *params;   /* by quant_key */
+    Map *consts;   /* made so far, by graph and name asked for */
     int64_t opset; /* that the result has to do with, or 0: as new as the types ask for */
 } QuantBuild;
 
@@ -92,6 +95,11 @@ void drop_params(Node *n, Diags *d);
 Str base_name(Str name);
 Str derived_name(QuantBuild *b, Str base, const char *suffix); /* base_suffix, made unique */
 
+/* A constant base_suffix of the graph, or the one that was made before of that name, type and
+ * elements. With the very quantization of `t` it is new. */
+Value *build_shared(QuantBuild *b, Graph *g, Str base, const char *suffix, Type t, Tensor *data);
+/* The same made from `of`, in the graph and with the name of that. */
+Value *build_from(QuantBuild *b, const Value *of, const char *suffix, Type t, Tensor *data);
 /* A constant of the main graph; the bytes are copied. */
 Value *build_const(QuantBuild *b, Str base, const char *suffix, ElemType e, int rank,
                    const int64_t *dims, const void *bytes);

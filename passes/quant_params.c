@@ -128,8 +128,8 @@ static QuantParams make_params(QuantBuild *b, Graph *g, const Quant *q, Type t, 
     Tensor *s = make_scales(b, q, t, rank, dims), *z = make_zps(b, q, t, rank, dims);
     QuantParams p = {.q = q};
     module_release_quant(b->m, q);
-    p.scale = graph_add_const(g, derived_name(b, base, "_scale"), tensor_type(b->a, s), s);
-    p.zp = graph_add_const(g, derived_name(b, base, "_zero_point"), tensor_type(b->a, z), z);
+    p.scale = build_shared(b, g, base, "_scale", tensor_type(b->a, s), s);
+    p.zp = build_shared(b, g, base, "_zero_point", tensor_type(b->a, z), z);
     return p;
 }
 

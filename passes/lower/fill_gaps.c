@@ -56,9 +56,8 @@ static Value *integers_of(const Value *v) {
 }
 
 static Value *const_on(Gaps *g, const Value *v, const Quant *q) {
-    Value *ints =
-        graph_add_const(v->graph, derived_name(&g->b, v->name, "_quantized"),
-                        type_quantized(v->type, q), const_quantize(g->m->arena, v->data, q));
+    Value *ints = build_shared(&g->b, v->graph, v->name, "_quantized", type_quantized(v->type, q),
+                               const_quantize(g->m->arena, v->data, q));
     ints->from = v->from;
     return ints;
 }

@@ -55,8 +55,7 @@ static void restate(Lower *l, Node *n, Value *b) {
         b->type = type;
         return;
     }
-    Value *v = graph_add_const(b->graph, derived_name(&l->b, b->name, "_int32"), type, ints);
-    value_from(v, b, l->b.pass);
+    Value *v = build_from(&l->b, b, "_int32", type, ints);
     v->loc = b->loc;
     n->in[n->def->quant.mac.bias] = v;
 }

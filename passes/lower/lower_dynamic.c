@@ -54,11 +54,7 @@ static Value *weight_of(Lower *l, const Node *n, const Value *v) {
     later_make(l->b.m, t);
     Tensor *to = turn ? tensor_transposed(l->b.a, t) : t;
     to = tensor_as(l->b.a, to, e);
-    Value *c =
-        graph_add_const(v->graph, derived_name(&l->b, v->name, turn ? "_transposed" : "_bytes"),
-                        tensor_type(l->b.a, to), to);
-    value_from(c, v, l->b.pass);
-    return c;
+    return build_from(&l->b, v, turn ? "_transposed" : "_bytes", tensor_type(l->b.a, to), to);
 }
 
 /* [channels], or [channels, 1, 1] where they are multiplied onto the result of a convolution. */

@@ -51,10 +51,7 @@ static Value *weight_of(Lower *l, const DynamicForm *f, Value *w) {
         return lower_ints(l, w);
     later_make(l->b.m, w->data);
     Tensor *t = tensor_transposed(l->b.a, w->data);
-    Value *v = graph_add_const(w->graph, derived_name(&l->b, w->name, "_transposed"),
-                               tensor_type(l->b.a, t), t);
-    value_from(v, w, l->b.pass);
-    return v;
+    return build_from(&l->b, w, "_transposed", tensor_type(l->b.a, t), t);
 }
 
 /* Scale and zero point, one for all or a vector; along the first axis always a vector, by row a

@@ -52,10 +52,7 @@ static Value *reshaped(Lower *l, const Value *v, int rank, const int64_t *dims, 
                            tensor_int(t, (size_t)(transpose ? j * rows + i : i * columns + j)));
     Quant *q = quant_copy(l->b.a, lower_quant(l, v));
     q->axis[0] = 0;
-    Type type = integer_type(tensor_type(l->b.a, to), q, true);
-    Value *c = graph_add_const(v->graph, derived_name(&l->b, v->name, "_conv"), type, to);
-    value_from(c, v, l->b.pass);
-    return c;
+    return build_from(&l->b, v, "_conv", integer_type(tensor_type(l->b.a, to), q, true), to);
 }
 
 static Type matrix_of_pixels(Lower *l, Type t, const Quant *q) {

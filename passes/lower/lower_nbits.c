@@ -197,10 +197,12 @@ static Value *zero_points(NBits *x, const Weight *w, Str base) {
                                  tensor_type(x->b.a, t), t);
 }
 
-static void rewrite(NBits *x, Node *n, const Weight *w) {
-    const Value *of = n->in[1]->def->in[0];
+/* What was packed for another product, or is now. */
+static Packed packed(NBits *x, const Value *of, const Weight *w) {
+    for (size_t i = 0; i < x->n; i++)
+        if (x->packed[i].of == of && x->packed[i].transposed == w->transposed)
+            return x->packed[i];
     Str base = base_name(of->name);
-    Value *bias = node_input(n, 2);
     Packed p = {.of = of,
                 .b = pack(x, w, base),
                 .scales = scales(x, w, base),
@@ -211,6 +213,12 @@ static void rewrite(NBits *x, Node *n, const Weight *w) {
                 .bits = elem_bits(w->q->storage),
                 .transposed = w->transposed};
     ARENA_PUSH(x->b.a, x->packed, x->n, x->cap, p);
+    return p;
+}
+
+static void rewrite(NBits *x, Node *n, const Weight *w) {
+    Packed p = packed(x, n->in[1]->def->in[0], w);
+    Value *bias = node_input(n, 2);
     n->in[1] = p.b;
     n->n_in = 2;
     set_operand(n, 2, p.scales);
@@ -258,12 +266,9 @@ static void lower_graph(Graph *g, void *ctx) {
             pass_remark(x->c, n, "%s", why);
             continue;
         }
-        const Use *use;
-        bool last = uses_of(x->uses, dq->out[0], &use) == 1;
         node_absorb(n, dq, x->b.pass);
         rewrite(x, n, &w);
-        if (last)
-            node_remove(dq);
+        ARENA_PUSH(x->b.a, x->left, x->n_left, x->cap_left, dq);
     }
 }
 
@@ -284,7 +289,7 @@ static void lower_tables(Graph *g, void *ctx) {
 }
 
 bool pass_lower_nbits(Module *m, PassContext *c) {
-    NBits x = {.b = quant_build_new(m, c, "lower-nbits"), .c = c, .uses = uses_new(m)};
+    NBits x = {.b = quant_build_new(m, c, "lower-nbits"), .c = c};
     if (!target_has_microsoft(c->target))
         return true;
     module_each_graph(m, lower_graph, &x);

@@ -53,9 +53,9 @@ static Value *table(Tables *x, const Value *v, const Quant *q) {
     Tensor *t = tensor_new(x->b.a, stored(q), from->rank, from->dims, &out);
     for (size_t i = 0; i < from->count; i++)
         elem_store_int(t->elem, out, i, tensor_int(from, i) + offset(q));
-    Value *made = graph_add_const(x->b.m->graph, derived_name(&x->b, v->name, "_packed"),
-                                  tensor_type(x->b.a, t), t);
-    value_from(made, v, x->b.pass);
+    Value *made = build_shared(&x->b, x->b.m->graph, v->name, "_packed", tensor_type(x->b.a, t), t);
+    if (!made->from.n)
+        value_from(made, v, x->b.pass);
     return made;
 }
 
@@ -77,8 +77,8 @@ static void put_params(Tables *x, Node *n, const Value *v, const Quant *q, int a
                 build_floats(&x->b, v->name, "_scales", ELEM_FLOAT, v->data->rank, dims, scale));
     if (!all)
         set_operand(n, 3,
-                    graph_add_const(x->b.m->graph, derived_name(&x->b, v->name, "_zero_points"),
-                                    tensor_type(x->b.a, zp), zp));
+                    build_shared(&x->b, x->b.m->graph, v->name, "_zero_points",
+                                 tensor_type(x->b.a, zp), zp));
     node_set_int(n, "block_size", q->block[axis]);
     node_set_int(n, "quantize_axis", axis);
 }

@@ -16,7 +16,7 @@ typedef struct TrueQuant {
     PassContext *c;
     Module *m;
     Arena *arena;
-    UniqueNames *names;
+    QuantBuild b;
     size_t n;       /* size of the tables: values that existed at the start */
     Value **ints;   /* by value id: its integer version */
     Value **floats; /* by value id of an integer version's origin: dequantized */
@@ -42,7 +42,7 @@ static void insert_after_def(Value *v, Node *n, Node *user) {
 static Node *convert(TrueQuant *t, Value *x, const char *op, Str name, Type type, Node *user) {
     Node *n = node_new(x->graph, STR_NONE, str_from(op), 1, 1);
     n->in[0] = x;
-    n->name = unique_name(t->names, arena_strf(t->arena, STR_FMT "_%s", STR_ARG(x->name), op));
+    n->name = unique_name(t->b.names, arena_strf(t->arena, STR_FMT "_%s", STR_ARG(x->name), op));
     n->loc = x->loc;
     node_from_value(n, x, PASS_NAME);
     node_add_output(n, 0, name, type);
@@ -52,7 +52,7 @@ static Node *convert(TrueQuant *t, Value *x, const char *op, Str name, Type type
 }
 
 static Str derived(TrueQuant *t, const Value *v, const char *suffix) {
-    return unique_name(t->names, arena_strf(t->arena, STR_FMT "%s", STR_ARG(v->name), suffix));
+    return derived_name(&t->b, v->name, suffix);
 }
 
 static Type plain(Type t) {
@@ -166,7 +166,7 @@ static void integer_node(TrueQuant *t, Node *n) {
     read_operands(t, n);
     t->integer[n->id] = true;
     if (kind == QUANT_MAC)
-        bias_to_int(t->m, t->c, t->names, n);
+        bias_to_int(&t->b, t->c, n);
     for (size_t i = 0; i < n->n_out; i++) {
         Value *y = n->out[i];
         if (!edit_tilde(y))
@@ -330,7 +330,7 @@ bool pass_true_quant(Module *m, PassContext *c) {
     TrueQuant t = {.c = c,
                    .m = m,
                    .arena = m->arena,
-                   .names = unique_names_new(m),
+                   .b = quant_build_new(m, c, PASS_NAME),
                    .n = m->n_values,
                    .ints = NEW_ARRAY(m->arena, Value *, m->n_values),
                    .floats = NEW_ARRAY(m->arena, Value *, m->n_values),

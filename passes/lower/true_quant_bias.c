@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-static const char PASS_NAME[] = "true-quant";
-
 /* Whether int32 at the product's scale holds the bias. Where it does not, a float bias is added to
  * the sum as it is: steps are fine there, be it of more than 8 bits or because somebody said so. */
 static bool bias_holds(const Node *n, const Tensor *b, const Quant *q, size_t channels) {
@@ -21,18 +19,17 @@ static bool bias_holds(const Node *n, const Tensor *b, const Quant *q, size_t ch
     return true;
 }
 
-static Value *new_bias(const Value *b, Str name, Type type, Tensor *data) {
-    Value *v = graph_add_const(b->graph, name, type, data);
-    value_from(v, b, PASS_NAME);
+static Value *new_bias(QuantBuild *build, const Value *b, const char *suffix, Type type,
+                       Tensor *data) {
+    Value *v = build_from(build, b, suffix, type, data);
     v->loc = b->loc;
     return v;
 }
 
 /* The bias stays float. */
-static void keep_bias(UniqueNames *names, Node *n, const Value *b, Tensor *real) {
+static void keep_bias(QuantBuild *build, Node *n, const Value *b, Tensor *real) {
     if (type_is_quantized(b->type))
-        n->in[n->def->quant.mac.bias] = new_bias(b, unique_name(names, b->name),
-                                                 tensor_type(n->graph->module->arena, real), real);
+        n->in[n->def->quant.mac.bias] = new_bias(build, b, "", tensor_type(build->a, real), real);
 }
 
 /* Whether whole units of the sum are too coarse for the result, and finer ones can be had
@@ -61,8 +58,8 @@ static void tell_kept(Diags *d, const Node *n, const Value *b) {
              node_text(n), diag_name(d, b->name));
 }
 
-void bias_to_int(Module *m, PassContext *pass, UniqueNames *names, Node *n) {
-    Arena *a = m->arena;
+void bias_to_int(QuantBuild *build, PassContext *pass, Node *n) {
+    Arena *a = build->a;
     Diags *d = pass->d;
     size_t at = (size_t)n->def->quant.mac.bias;
     if (!at || n->n_in <= at || !n->in[at] || pass->target->float_biases)
@@ -77,12 +74,12 @@ void bias_to_int(Module *m, PassContext *pass, UniqueNames *names, Node *n) {
         return;
     Tensor *real = own_grid ? const_dequantize(a, b->data, b->type.quant) : b->data;
     if (!bias_holds(n, real, q, channels)) {
-        keep_bias(names, n, b, real);
+        keep_bias(build, n, b, real);
         tell_kept(d, n, b);
         return;
     }
     if (needs_finer(d, n, b, real)) {
-        keep_bias(names, n, b, real);
+        keep_bias(build, n, b, real);
         return;
     }
     if (own_grid)
@@ -90,9 +87,10 @@ void bias_to_int(Module *m, PassContext *pass, UniqueNames *names, Node *n) {
                   "%s: bias '%s' is on a grid of its own; restated at the scale of the accumulator",
                   node_text(n), diag_name(d, b->name));
     Tensor *data = const_bias(a, real, q, channels);
-    Str name = unique_name(names, arena_strf(a, STR_FMT "_quantized", STR_ARG(b->name)));
-    q->alias = name;
-    module_add_quant(m, q);
-    n->in[at] =
-        new_bias(b, name, type_quantized(type_fixed(a, ELEM_INT32, 1, data->dims), q), data);
+    Type type = type_quantized(type_fixed(a, ELEM_INT32, 1, data->dims), q);
+    n->in[at] = new_bias(build, b, "_quantized", type, data);
+    if (n->in[at]->type.quant != q)
+        return;
+    q->alias = n->in[at]->name;
+    module_add_quant(build->m, q);
 }

@@ -5,12 +5,13 @@
 
 #include "passes/const_quant.h"
 #include "passes/edit.h"
+#include "passes/quant_build.h"
 
 static const char PASS_NAME[] = "gemm-to-matmul";
 
 typedef struct Split {
     PassContext *c;
-    UniqueNames *names;
+    QuantBuild b;
     Arena *arena;
 } Split;
 
@@ -40,13 +41,12 @@ static const char *refusal(const Node *n) {
 /* ---- constants ---- */
 
 /* Axes 0 and 1 change places; scales take up alpha. */
-static const Quant *weight_type(Split *s, const Value *w, bool turn, float alpha, Str name) {
+static Quant *weight_type(Split *s, const Value *w, bool turn, float alpha) {
     Quant *q = quant_copy(s->arena, w->type.quant);
     float *scale = NEW_ARRAY(s->arena, float, q->n_scale);
     for (size_t i = 0; i < q->n_scale; i++)
         scale[i] = alpha * quant_scale(q, i);
     q->scale = scale;
-    q->alias = name;
     if (turn && q->n_axes == 1)
         q->axis[0] = 1 - q->axis[0];
     return q;
@@ -65,15 +65,15 @@ static Value *weight_of(Split *s, const Node *n) {
             out[i] = alpha * (float)tensor_float(t, i);
         t = tensor_of(s->arena, ELEM_FLOAT, t->rank, t->dims, out);
     }
-    Str name = unique_name(
-        s->names, arena_strf(s->arena, STR_FMT "%s", STR_ARG(w->name), turn ? "_T" : "_scaled"));
     Type type = tensor_type(s->arena, t);
-    if (quantized)
-        type = type_quantized(type, weight_type(s, w, turn, alpha, name));
-    Value *v = graph_add_const(w->graph, name, type, (Tensor *)t);
-    if (quantized)
-        module_add_quant(n->graph->module, (Quant *)type.quant);
-    value_from(v, w, PASS_NAME);
+    Quant *q = quantized ? weight_type(s, w, turn, alpha) : NULL;
+    if (q)
+        type = type_quantized(type, q);
+    Value *v = build_from(&s->b, w, turn ? "_T" : "_scaled", type, (Tensor *)t);
+    if (q && v->type.quant == q) {
+        q->alias = v->name;
+        module_add_quant(s->b.m, q);
+    }
     v->loc = w->loc;
     return v;
 }
@@ -89,7 +89,7 @@ static Value *float_bias(Split *s, const Node *n) {
     else if (beta == 1.0F)
         return b;
     float *out;
-    Value *v = edit_new_floats(n->graph, s->names, b->name, t->rank, t->dims, &out);
+    Value *v = edit_new_floats(n->graph, s->b.names, b->name, t->rank, t->dims, &out);
     for (size_t i = 0; i < t->count; i++)
         out[i] = beta * (float)tensor_float(t, i);
     value_from(v, b, PASS_NAME);
@@ -109,8 +109,7 @@ static Node *behind(Split *s, Node *at, const char *op, const char *suffix) {
         t = type_tensor(t.elem, t.rank, t.dims);
     Node *n = node_new(at->graph, STR_NONE, str_from(op), 1, 1);
     node_from(n, at, PASS_NAME);
-    Str name = unique_name(s->names, arena_strf(s->arena, STR_FMT "%s", STR_ARG(y->name), suffix));
-    node_follow(at, 0, n, name, t);
+    node_follow(at, 0, n, derived_name(&s->b, y->name, suffix), t);
     return n;
 }
 
@@ -145,7 +144,7 @@ static void split_graph(Graph *g, void *ctx) {
 }
 
 bool pass_gemm_to_matmul(Module *m, PassContext *c) {
-    Split s = {c, unique_names_new(m), m->arena};
+    Split s = {c, quant_build_new(m, c, PASS_NAME), m->arena};
     module_each_graph(m, split_graph, &s);
     edit_sweep(m);
     return true;

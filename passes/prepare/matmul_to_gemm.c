@@ -11,7 +11,7 @@ static const char PASS_NAME[] = "matmul-to-gemm";
 
 typedef struct Rewrite {
     PassContext *c;
-    UniqueNames *names;
+    QuantBuild b;
     Uses *uses;
     Arena *arena;
     Map *shapes; /* that were computed: of which value, where, with how many columns */
@@ -50,7 +50,7 @@ static Node *shape_node(Rewrite *r, Node *before, const char *op, size_t n_in, i
     n->loc = before->loc;
     node_from(n, before, PASS_NAME);
     Str name = arena_strf(r->arena, STR_FMT "_%s", STR_ARG(before->out[0]->name), op);
-    node_add_output(n, 0, unique_name(r->names, name), type_tensor(ELEM_INT64, 1, dims));
+    node_add_output(n, 0, unique_name(r->b.names, name), type_tensor(ELEM_INT64, 1, dims));
     node_insert_before(before, n);
     return n;
 }
@@ -59,7 +59,7 @@ static Value *ints(Rewrite *r, const Node *n, const char *suffix, int64_t v) {
     int64_t one = 1;
     Str name = arena_strf(r->arena, STR_FMT "_%s", STR_ARG(n->out[0]->name), suffix);
     Value *c = graph_add_const(
-        n->graph, unique_name(r->names, name), type_fixed(r->arena, ELEM_INT64, 1, &one),
+        n->graph, unique_name(r->b.names, name), type_fixed(r->arena, ELEM_INT64, 1, &one),
         tensor_of(r->arena, ELEM_INT64, 1, &one, arena_copy(r->arena, &v, sizeof v)));
     value_from_node(c, n, PASS_NAME);
     return c;
@@ -118,7 +118,7 @@ static Value *shape_of(Rewrite *r, const Node *n, Type t) {
     if (unknown > 1)
         return NULL;
     Str name = arena_strf(r->arena, STR_FMT "_shape", STR_ARG(n->out[0]->name));
-    Value *v = graph_add_const(n->graph, unique_name(r->names, name),
+    Value *v = graph_add_const(n->graph, unique_name(r->b.names, name),
                                type_fixed(r->arena, ELEM_INT64, 1, &rank),
                                tensor_of(r->arena, ELEM_INT64, 1, &rank, data));
     value_from_node(v, n, PASS_NAME);
@@ -129,7 +129,7 @@ static Node *reshape(Rewrite *r, const Node *n, const char *suffix, Value *x, Va
     Node *to = node_new(n->graph, STR_NONE, STR("Reshape"), 2, 1);
     if (n->name.n)
         to->name =
-            unique_name(r->names, arena_strf(r->arena, STR_FMT "_%s", STR_ARG(n->name), suffix));
+            unique_name(r->b.names, arena_strf(r->arena, STR_FMT "_%s", STR_ARG(n->name), suffix));
     to->loc = n->loc;
     node_from(to, n, PASS_NAME);
     to->in[0] = x;
@@ -139,7 +139,7 @@ static Node *reshape(Rewrite *r, const Node *n, const char *suffix, Value *x, Va
 
 static Value *result(Rewrite *r, Node *n, const Value *like, const char *suffix, Type t) {
     Str name = arena_strf(r->arena, STR_FMT "_%s", STR_ARG(like->name), suffix);
-    return node_add_output(n, 0, unique_name(r->names, name), t);
+    return node_add_output(n, 0, unique_name(r->b.names, name), t);
 }
 
 static Type matrix(Rewrite *r, int64_t columns, Type of) {
@@ -154,15 +154,14 @@ static Type matrix(Rewrite *r, int64_t columns, Type of) {
 /* n makes the result of `add`, whose constant is its bias. */
 static void take_over(Rewrite *r, Node *n, Node *add, Value *bias) {
     const Tensor *t = real_const(r, bias);
-    float *data;
-    Value *flat =
-        edit_new_floats(n->graph, r->names, bias->name, 1, (int64_t[]){(int64_t)t->count}, &data);
+    int64_t count = (int64_t)t->count;
+    float *data = NEW_ARRAY(r->arena, float, t->count);
     for (size_t i = 0; i < t->count; i++)
         data[i] = (float)tensor_float(t, i);
-    value_from(flat, bias, PASS_NAME);
+    Tensor *flat = tensor_of(r->arena, ELEM_FLOAT, 1, &count, data);
     node_becomes(n, PASS_NAME);
     n->op = STR("Gemm");
-    node_add_input(n, flat);
+    node_add_input(n, build_from(&r->b, bias, "", tensor_type(r->arena, flat), flat));
     edit_hand_on_open(n->out[0], add->out[0]);
     node_take_result(n, 0, add->out[0]);
     node_absorb(n, add, PASS_NAME);
@@ -211,7 +210,7 @@ static void rewrite(Rewrite *r, Node *n) {
     int64_t two = 2, flat[] = {-1, w->dims[0]};
     Str name = arena_strf(r->arena, STR_FMT "_rows", STR_ARG(n->out[0]->name));
     in = graph_add_const(
-        n->graph, unique_name(r->names, name), type_fixed(r->arena, ELEM_INT64, 1, &two),
+        n->graph, unique_name(r->b.names, name), type_fixed(r->arena, ELEM_INT64, 1, &two),
         tensor_of(r->arena, ELEM_INT64, 1, &two, arena_copy(r->arena, flat, sizeof flat)));
     value_from_node(in, n, PASS_NAME);
     Node *before = reshape(r, n, "rows", n->in[0], in);
@@ -233,7 +232,7 @@ static void rewrite_graph(Graph *g, void *ctx) {
 }
 
 bool pass_matmul_to_gemm(Module *m, PassContext *c) {
-    Rewrite r = {c, unique_names_new(m), uses_new(m), m->arena, map_new(m->arena)};
+    Rewrite r = {c, quant_build_new(m, c, PASS_NAME), uses_new(m), m->arena, map_new(m->arena)};
     module_each_graph(m, rewrite_graph, &r);
     edit_sweep(m);
     return true;

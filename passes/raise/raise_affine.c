@@ -92,9 +92,7 @@ static Tensor *signed_as(Raise *r, const Tensor *t, const Quant *q, int axis, co
 static void set_weights(Raise *r, Node *n, Value *old, Tensor *t, const Quant *q) {
     old = raise_plain(r, old); /* the name is the first one's */
     size_t at = (size_t)n->def->quant.mac.weight;
-    Value *c = graph_add_const(old->graph, derived_name(&r->b, old->name, "_scaled"),
-                               type_quantized(tensor_type(r->b.a, t), q), t);
-    value_from(c, old, r->b.pass);
+    Value *c = build_from(&r->b, old, "_scaled", type_quantized(tensor_type(r->b.a, t), q), t);
     Node *d = build_node(&r->b, n, "DequantizeLinear", STR_NONE, OPERANDS(c));
     n->in[at] = build_before(&r->b, n, d, c->name, "_real", real_type(c->type));
 }

@@ -51,9 +51,9 @@ static Value *plain_weight(Raise *r, const DynamicForm *f, Value *w) {
     size_t tail = strlen("_transposed");
     Str base = str_ends(w->name, "_transposed") ? (Str){w->name.s, w->name.n - tail} : w->name;
     Tensor *turned = tensor_transposed(r->b.a, t);
-    Value *v = graph_add_const(w->graph, derived_name(&r->b, base, "_rows"),
-                               tensor_type(r->b.a, turned), turned);
-    value_from(v, w, r->b.pass);
+    Value *v = build_shared(&r->b, w->graph, base, "_rows", tensor_type(r->b.a, turned), turned);
+    if (!v->from.n)
+        value_from(v, w, r->b.pass);
     return v;
 }
 

@@ -117,8 +117,10 @@ static Value *table_of(Raise *r, const Node *n, const Table *t, Quant *q) {
         bool below = tensor_float(t->scale, block_of(t, i)) < 0;
         elem_store_int(q->storage, out, i, below ? turned_around(q->storage, v) : v);
     }
-    Value *v = graph_add_const(r->m->graph, derived_name(&r->b, n->in[0]->name, "_typed"),
-                               type_quantized(tensor_type(r->b.a, to), q), to);
+    Value *v = build_shared(&r->b, r->m->graph, n->in[0]->name, "_typed",
+                            type_quantized(tensor_type(r->b.a, to), q), to);
+    if (v->type.quant != q)
+        return v;
     value_from(v, n->in[0], r->b.pass);
     q->alias = v->name;
     module_add_quant(r->m, q);

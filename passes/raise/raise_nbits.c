@@ -126,8 +126,10 @@ static Value *unpacked(Raise *r, const Node *n, const Packed *p, Quant *q) {
     Str name = n->in[1]->name, packed = STR("_packed");
     if (name.n > packed.n && str_ends(name, "_packed"))
         name.n -= packed.n;
-    Value *w = graph_add_const(r->m->graph, derived_name(&r->b, name, ""),
-                               type_quantized(tensor_type(r->b.a, t), q), t);
+    Value *w =
+        build_shared(&r->b, r->m->graph, name, "", type_quantized(tensor_type(r->b.a, t), q), t);
+    if (w->type.quant != q)
+        return w;
     value_from(w, n->in[1], r->b.pass);
     q->alias = w->name;
     module_add_quant(r->m, q);

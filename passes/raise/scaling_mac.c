@@ -128,15 +128,15 @@ static Value *typed(Scaling *s, Value *from, const Tensor *t, Quant *q, Node *be
     Tensor *ints = tensor_new(s->b.a, q->storage, t->rank, t->dims, &bytes);
     for (size_t i = 0; i < t->count; i++)
         elem_store_int(q->storage, bytes, i, (int64_t)tensor_float(t, i));
-    Value *v = graph_add_const(from->graph, derived_name(&s->b, from->name, "_quantized"),
-                               type_quantized(tensor_type(s->b.a, ints), q), ints);
+    Value *v = build_shared(&s->b, from->graph, from->name, "_quantized",
+                            type_quantized(tensor_type(s->b.a, ints), q), ints);
     v->loc = from->loc;
     const Use *uses;
     if (uses_of(s->uses, from, &uses) == 1) { /* it takes the place of the floats */
         Str name = v->name;
         v->name = from->name;
         from->name = name;
-    } else {
+    } else if (!v->from.n) {
         value_from(v, from, s->b.pass);
     }
     Str name = arena_strf(s->b.a, STR_FMT "_DequantizeLinear", STR_ARG(v->name));
