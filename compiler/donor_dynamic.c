@@ -6,7 +6,8 @@
 
 typedef struct DynamicDonor {
     Donor *d;
-    Map *inputs; /* what quantizes a value, by that value */
+    Map *inputs;  /* what quantizes a value, by that value */
+    Map *weights; /* integers, by the weight here and the one there */
 } DynamicDonor;
 
 static Value *quantized_input(DynamicDonor *s, Value *x, const Quant *q, Node *user) {
@@ -29,6 +30,10 @@ static Value *quantized_input(DynamicDonor *s, Value *x, const Quant *q, Node *u
 
 static Value *weight_there(DynamicDonor *s, Value *w, const Value *there) {
     Module *m = s->d->m;
+    uint32_t ids[] = {w->id, there->id};
+    Value *known = map_get(s->weights, (Str){(const char *)ids, sizeof ids});
+    if (known)
+        return known;
     Quant *q = quant_copy(m->arena, there->type.quant);
     q->alias =
         unique_name(s->d->names, arena_strf(m->arena, STR_FMT "_quantized", STR_ARG(w->name)));
@@ -40,6 +45,7 @@ static Value *weight_there(DynamicDonor *s, Value *w, const Value *there) {
     module_add_quant(m, q);
     value_from(v, w, "weights-from");
     v->loc = w->loc;
+    map_set(s->weights, (Str){arena_copy(m->arena, ids, sizeof ids), sizeof ids}, v);
     return v;
 }
 
@@ -65,7 +71,7 @@ static void take_graph(Graph *g, void *ctx) {
 }
 
 void donor_take_dynamic(Donor *d) {
-    DynamicDonor s = {d, map_new(d->m->scratch)};
+    DynamicDonor s = {d, map_new(d->m->scratch), map_new(d->m->scratch)};
     module_each_graph(d->m, take_graph, &s);
     edit_sweep(d->m);
 }

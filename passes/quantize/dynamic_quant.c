@@ -80,11 +80,14 @@ static Value *quantized_weight(Dynamic *d, Node *n, Value *w, int axis) {
     Quant *q = o.fixed ? quant_copy(d->b.a, o.fixed) : weight_quant(d->c, &o, n, w, axis);
     if (known && quant_equal(known->type.quant, q))
         return known;
-    tell_vanished_weight(d->c, n, w, q);
-    Value *v = graph_add_const(w->graph, derived_name(&d->b, w->name, "_quantized"),
-                               type_quantized(w->type, q), const_quantize(d->b.a, w->data, q));
+    Value *v = build_from(&d->b, w, "_quantized", type_quantized(w->type, q),
+                          const_quantize(d->b.a, w->data, q));
+    bool is_new = v->type.quant == q;
+    if (is_new)
+        tell_vanished_weight(d->c, n, w, q);
     module_release(d->m, w->data);
-    value_from(v, w, d->b.pass);
+    if (!is_new)
+        return v;
     q->alias = v->name;
     module_add_quant(d->m, q);
     if (w->id < d->n)
