@@ -19,8 +19,7 @@ WhyLeftOut column_left_out(const Column *c, const Arrangement *as);
 /* Values by the reason for which they are left out. */
 typedef struct ValuesLeftOut {
     Arena *arena;
-    Map *
-        own; /* names of what nodes of the model compute, as it came; NULL: not all are asked for */
+    Map *own; /* names of what nodes of the model, as it came, compute; NULL: no values are asked for */
     Str first[N_WHYS_LEFT_OUT];
     size_t n[N_WHYS_LEFT_OUT];
 } ValuesLeftOut;

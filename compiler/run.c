@@ -36,7 +36,7 @@ static void add_graph(Graph *g, void *ctx) {
     Collect *c = ctx;
     if (c->evaluator && g->owner)
         return; /* gone with each iteration */
-    for (size_t i = 0; i < g->n_in; i++)
+    for (size_t i = 0; !g->owner && i < g->n_in; i++) /* those of a body change while it runs */
         add_column(c, g->in[i], g->in[i]->name);
     FOR_NODES(n, g)
     for (size_t i = 0; i < n->n_out; i++)

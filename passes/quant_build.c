@@ -42,7 +42,7 @@ typedef struct Made {
     const struct Made *before;
 } Made;
 
-static bool is_same(const Value *v, Type t, const Tensor *data) {
+bool const_is_same(const Value *v, Type t, const Tensor *data) {
     const Tensor *x = v->data;
     return v->type.elem == t.elem && v->type.tilde == t.tilde && x->elem == data->elem &&
            tensor_same_shape(x, data) && !t.quant == !v->type.quant &&
@@ -53,11 +53,11 @@ static bool is_same(const Value *v, Type t, const Tensor *data) {
 Value *build_shared(QuantBuild *b, Graph *g, Str base, const char *suffix, Type t, Tensor *data) {
     Buf name = buf_new(b->a);
     buf_put(&name, &g, sizeof g);
-    buf_fmt(&name, STR_FMT "%s", STR_ARG(base), suffix);
+    buf_fmt(&name, STR_FMT "%c%s", STR_ARG(base), 0, suffix);
     Str key = buf_as_str(&name);
     const Made *last = map_get(b->consts, key);
     for (const Made *k = last; k; k = k->before)
-        if (is_same(k->v, t, data))
+        if (const_is_same(k->v, t, data))
             return k->v;
     Made *made = NEW(b->a, Made);
     *made = (Made){graph_add_const(g, derived_name(b, base, suffix), t, data), last};

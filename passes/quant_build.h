@@ -95,6 +95,8 @@ void drop_params(Node *n, Diags *d);
 Str base_name(Str name);
 Str derived_name(QuantBuild *b, Str base, const char *suffix); /* base_suffix, made unique */
 
+/* Whether the constant has this type and these elements, bit for bit. */
+bool const_is_same(const Value *v, Type t, const Tensor *data);
 /* A constant base_suffix of the graph, or the one that was made before of that name, type and
  * elements. With the very quantization of `t` it is new. */
 Value *build_shared(QuantBuild *b, Graph *g, Str base, const char *suffix, Type t, Tensor *data);

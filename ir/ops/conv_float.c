@@ -122,11 +122,11 @@ static bool reads_one_position(const Spatial *s) {
 
 /* More positions read the weights less often, up to what stays in the cache. LEAST_ROWS are kept
  * where the weights do not stay in the first one. */
-static void bind_more_rows(Binder *b, const Spatial *s, int32_t part, int scratch) {
+static void bind_more_rows(Binder *b, const Spatial *s, int32_t group, int32_t part, int scratch) {
     size_t row = sizeof(float) * (size_t)part, all = (size_t)s->oh * (size_t)s->ow * row;
     bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_f32_params, col_bytes), row, row,
               all < MOST_BYTES ? all : MOST_BYTES);
-    if ((int64_t)s->oc * s->ic * s->kh * s->kw * (int64_t)sizeof(float) > FIRST_LEVEL_CACHE)
+    if ((int64_t)s->oc * (s->ic / group) * s->kh * s->kw * (int64_t)sizeof(float) > FIRST_LEVEL_CACHE)
         bind_keep(b, LEAST_ROWS * row < all ? LEAST_ROWS * row : all);
 }
 
@@ -180,7 +180,7 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, int32_t group)
     if (!bind_call(b, n, "qk_conv2d_nhwc_f32", &p, sizeof p, 5, args))
         return false;
     if (!direct)
-        bind_more_rows(b, s, p.part, args[4]);
+        bind_more_rows(b, s, group, p.part, args[4]);
     /* Positions are unfolded before any is written; without, DIRECT_ROWS are written while they are
      * read. In several parts they are unfolded again after that. */
     if (group == 1 && (direct || p.part == icg * taps))

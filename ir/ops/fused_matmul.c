@@ -32,16 +32,22 @@ static Dim stack_dim(const OpCtx *c, size_t i, int k) {
     return op_type(c, i).dims[axis_of(c, i, k)];
 }
 
-static bool infer(OpCtx *c) {
+static bool verify(const OpCtx *c) {
     const FusedAttrs *f = c->attrs;
     Type a = op_type(c, A), b = op_type(c, B);
-    if (a.rank < 2 || b.rank < 2)
-        return true; /* not in a form that can run; the type stays open */
-    if ((f->transBatchA || f->transBatchB) && (a.rank < 3 || a.rank != b.rank))
+    bool known = a.rank >= 0 && b.rank >= 0;
+    if (known && (f->transBatchA || f->transBatchB) && (a.rank < 3 || a.rank != b.rank))
         return op_error_in(c, B,
                            "batches of %s and %s are not transposed: transBatchA and "
                            "transBatchB take operands of one rank, at least 3",
                            type_text(c->arena, a), type_text(c->arena, b));
+    return true;
+}
+
+static bool infer(OpCtx *c) {
+    Type a = op_type(c, A), b = op_type(c, B);
+    if (a.rank < 2 || b.rank < 2)
+        return true; /* not in a form that can run; the type stays open */
     Dim ak = stack_dim(c, A, a.rank - 1), bk = stack_dim(c, B, b.rank - 2);
     if (dim_differ(ak.value, bk.value))
         return op_error_in(c, B, "the dimensions summed over: %lld and %lld differ",
@@ -118,6 +124,7 @@ const OpDef op_FusedMatMul = {
     .name = "FusedMatMul",
     .attrs_size = sizeof(FusedAttrs),
     .attrs = attrs,
+    .verify = verify,
     .infer = infer,
     .slices = slices,
     .bind = bind,

@@ -141,9 +141,17 @@ static bool any_was_symbol(Type stated) {
 /* [N,M] where [M,N] is computed is seen once a symbol has its number, and is as wrong as one. */
 static bool join_crossed(const Infer *s, const OpCtx *c, Value *v, Type inferred) {
     Type stated = v->type;
-    if (!any_was_symbol(stated))
+    Dim *dims = NEW_ARRAY(c->node->graph->module->arena, Dim, (size_t)stated.rank);
+    bool fits = any_was_symbol(stated);
+    for (int i = 0; fits && i < stated.rank; i++) {
+        bool symbol = stated.dims[i].value < 0 || stated.dims[i].bound;
+        fits = join_dim(stated.dims[i], inferred.dims[i], &dims[i]) || symbol;
+        if (symbol && is_known(inferred.dims[i]))
+            dims[i] = inferred.dims[i];
+    }
+    if (!fits)
         return disagree(s, c->node, v, kept_type(c, inferred), "yields");
-    v->type.dims = kept_dims(c, inferred.dims, inferred.rank);
+    v->type.dims = dims;
     if (v->declared)
         tell_freed(s, c->node, v, stated, v->type);
     return true;

@@ -72,10 +72,9 @@ static void scale_weights(Fold *f, Node *n, const Node *other, int axis, const d
     Scaling s = {w, edit_axis(w->rank, w->dims, axis), scale, n_scale, (float *)(void *)bytes};
     parallel_for(w->count, PARALLEL_PART / 8, scale_part, &s);
     module_release(n->graph->module, w);
-    t = tensor_end(f->arena, t);
-    Type type = tensor_type(f->arena, t);
-    Value *v = build_shared(&f->build, n->graph, old->name, "",
-                            old->type.tilde ? type_tilde(type, old->type.quant) : type, t);
+    Value *v = graph_add_const(n->graph, unique_name(f->build.names, old->name),
+                               tensor_type(f->arena, t), tensor_end(f->arena, t));
+    v->type = old->type.tilde ? type_tilde(v->type, old->type.quant) : v->type;
     value_from(v, old, PASS_NAME);
     value_from_node(v, other, PASS_NAME);
     n->in[at] = v;

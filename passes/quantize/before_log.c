@@ -8,9 +8,9 @@ static const double EPSILON = 1e-3; /* what is added to keep a logarithm finite 
 enum { PRODUCTS = 2 }; /* a Fourier transform and the bands of its spectrum */
 
 typedef struct Back {
-    int *seen; /* by node id: one more than the fewest products behind it; 0: not met */
+    int *seen; /* by value id: one more than the fewest products behind it; 0: not met */
     bool *before;
-    const Node **todo;
+    const Value **todo;
     size_t n, cap;
     Arena *a;
 } Back;
@@ -74,7 +74,12 @@ static bool is_product(const Node *n) {
     return n->def && n->def->quant.kind == QUANT_MAC;
 }
 
-static void meet(Back *b, const Value *v, int products);
+static void meet(Back *b, const Value *v, int products) {
+    if (!v || !v->def || (b->seen[v->id] && b->seen[v->id] <= products + 1))
+        return;
+    b->seen[v->id] = products + 1;
+    ARENA_PUSH(b->a, b->todo, b->n, b->cap, v);
+}
 
 /* What each branch of `n` (an If) yields as the value `v`. */
 static void meet_branches(Back *b, const Node *n, const Value *v, int products) {
@@ -86,25 +91,23 @@ static void meet_branches(Back *b, const Node *n, const Value *v, int products) 
             meet(b, n->attrs[i].v.g[0]->out[k], products);
 }
 
-static void meet(Back *b, const Value *v, int products) {
-    const Node *n = v ? v->def : NULL;
-    if (n && n->def && n->def->yields_results)
-        meet_branches(b, n, v, products);
-    if (!n || (b->seen[n->id] && b->seen[n->id] <= products + 1) ||
-        !(is_product(n) || keeps_small(n)))
-        return;
-    b->seen[n->id] = products + 1;
-    ARENA_PUSH(b->a, b->todo, b->n, b->cap, n);
+static void meet_operands(Back *b, const Node *n, int products) {
+    products += is_product(n);
+    b->before[n->id] = b->before[n->id] || is_product(n);
+    for (size_t i = 0; products < PRODUCTS && i < n->n_in; i++)
+        if (is_data(n, i))
+            meet(b, n->in[i], products);
 }
 
 static void walk(Back *b) {
     while (b->n) {
-        const Node *n = b->todo[--b->n];
-        int products = b->seen[n->id] - 1 + is_product(n);
-        b->before[n->id] = b->before[n->id] || is_product(n);
-        for (size_t i = 0; products < PRODUCTS && i < n->n_in; i++)
-            if (is_data(n, i))
-                meet(b, n->in[i], products);
+        const Value *v = b->todo[--b->n];
+        const Node *n = v->def;
+        int products = b->seen[v->id] - 1;
+        if (n->def && n->def->yields_results)
+            meet_branches(b, n, v, products);
+        else if (is_product(n) || keeps_small(n))
+            meet_operands(b, n, products);
     }
 }
 
@@ -118,7 +121,7 @@ static void look(Graph *g, void *ctx) {
 }
 
 const bool *before_log(Module *m) {
-    Back b = {.seen = NEW_ARRAY(m->arena, int, m->n_nodes),
+    Back b = {.seen = NEW_ARRAY(m->arena, int, m->n_values),
               .before = NEW_ARRAY(m->arena, bool, m->n_nodes),
               .a = m->arena};
     module_each_graph(m, look, &b);

@@ -167,10 +167,14 @@ static bool serves_all(const Decide *d, const Value *w) {
     return true;
 }
 
-/* The same data as a weight of nodes that get this quantization. */
-static Value *own_weight(Decide *d, const Value *w, const Quant *q) {
-    Type t = type_tensor(w->type.elem, w->type.rank, w->type.dims);
-    return build_from(&d->build, w, "", type_tilde(t, q), w->data);
+/* The same data as a weight of this node alone. */
+static Value *own_weight(Decide *d, Node *n, size_t at) {
+    Value *w = n->in[at];
+    Value *copy = graph_add_const(w->graph, unique_name(d->names, w->name),
+                                  type_tensor(w->type.elem, w->type.rank, w->type.dims), w->data);
+    value_from(copy, w, "decide");
+    n->in[at] = copy;
+    return copy;
 }
 
 static void assign_weight(Decide *d, Node *n, size_t at) {
@@ -186,11 +190,9 @@ static void assign_weight(Decide *d, Node *n, size_t at) {
         q->axis[0] = choice_axis(w, q->axis[0]);
     if (w->type.quant && quant_equal(w->type.quant, q))
         return; /* another node has decided the same */
-    bool own = w->type.quant || !serves_all(d, w);
-    if (own)
-        w = n->in[at] = own_weight(d, w, q);
-    if (!own || w->type.quant == q)
-        give(d, w, named(d, q, w));
+    if (w->type.quant || !serves_all(d, w))
+        w = own_weight(d, n, at);
+    give(d, w, named(d, q, w));
 }
 
 static void assign_graph(Graph *g, void *ctx) {
@@ -281,7 +283,7 @@ bool pass_decide(Module *m, PassContext *c) {
                 .recipe = recipe_of(c),
                 .placing = placing_of(c),
                 .uses = uses_new(m),
-                .build = quant_build_new(m, c, "decide"),
+                .names = unique_names_new(m),
                 .n_values = m->n_values,
                 .integer = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .between = NEW_ARRAY(m->arena, bool, m->n_nodes),

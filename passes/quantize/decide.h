@@ -5,7 +5,6 @@
 
 #include "passes/quantize/choice.h"
 #include "passes/quantize/sharing.h"
-#include "passes/quant_build.h"
 #include "passes/recipe.h"
 
 /* Where quantizers stand (passes/quantize/placement.h). */
@@ -20,7 +19,7 @@ typedef struct Decide {
     PassContext *c;
     Module *m;
     Uses *uses;
-    QuantBuild build;
+    UniqueNames *names;
     size_t n_values;    /* that existed at the start */
     bool *integer;      /* by node id */
     bool *between;      /* by node id: integer where it stands between integers */

@@ -6,7 +6,6 @@
  * data is theirs too: rounding it would change what they compute, so this node gets a copy. But for
  * rows that are looked up in it where tables are tied to products (tie_tables.c). */
 #include "passes/edit.h"
-#include "passes/quant_build.h"
 #include "passes/quantize/tied.h"
 #include "passes/quantize/weight_quant.h"
 
@@ -14,7 +13,7 @@ typedef struct Weights {
     PassContext *c;
     Module *m;
     Uses *uses;
-    QuantBuild build;
+    UniqueNames *names;
     bool *decided; /* by value id: in this run */
     char *finite;  /* by value id: 'y' or 'n' once somebody has looked */
     size_t n;      /* size of both */
@@ -98,12 +97,11 @@ static void decide(Weights *w, Node *n, size_t at) {
     if (again && quant_equal(v->type.quant, q))
         return; /* another node has decided the same */
     if (again || !only_weight(w, n, v)) {
-        Type t = type_tensor(v->type.elem, v->type.rank, v->type.dims);
-        n->in[at] = v = build_from(&w->build, v, "", type_tilde(t, q), v->data);
-        if (v->type.quant != q) { /* a copy that another node has decided the same of */
-            module_release(w->m, v->data);
-            return;
-        }
+        Value *copy =
+            graph_add_const(v->graph, unique_name(w->names, v->name),
+                            type_tensor(v->type.elem, v->type.rank, v->type.dims), v->data);
+        value_from(copy, v, "decide-weights");
+        n->in[at] = v = copy;
     } else {
         w->decided[v->id] = true;
     }
@@ -140,7 +138,7 @@ bool pass_decide_weights(Module *m, PassContext *c) {
     Weights w = {.c = c,
                  .m = m,
                  .uses = uses_new(m),
-                 .build = quant_build_new(m, c, "decide-weights"),
+                 .names = unique_names_new(m),
                  .n = m->n_values,
                  .decided = NEW_ARRAY(m->arena, bool, m->n_values),
                  .finite = NEW_ARRAY(m->arena, char, m->n_values)};

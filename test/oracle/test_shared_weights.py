@@ -12,22 +12,26 @@ WIDTH, LAYERS = 32, 4
 KINDS = ("gemm", "turned", "matmul", "conv")
 WAYS = {"static": (), "dynamic": ("-dynamic",), "weights": ("-weight-only",),
         "blocks": ("-weight-only", "-weights=int4 block(16)"), "onnx": ("-target=onnx",)}
+FEW = ("-weights=int4",)
 
 
 def model(kind, copies=False):
     """A chain of layers that read one weight and one bias; with `copies` one of their own each, of the same numbers."""
     rng = np.random.default_rng(5)
-    pixels = [1, 1] if kind == "conv" else []
+    pixels = [1, 1] if kind in ("conv", "scaled") else []
     w = (rng.normal(size=[WIDTH, WIDTH, *pixels]) / WIDTH ** 0.5).astype(np.float32)
     b = rng.normal(size=WIDTH).astype(np.float32) / 8
     constants, nodes, x = {}, [], "x"
     for i in range(LAYERS):
         own = str(i) if copies else ""
         constants |= {f"w{own}": w, f"b{own}": b}
-        op = {"gemm": "Gemm", "turned": "Gemm", "matmul": "MatMul", "conv": "Conv"}[kind]
+        op = {"gemm": "Gemm", "turned": "Gemm", "matmul": "MatMul", "conv": "Conv", "scaled": "Conv"}[kind]
         operands = [x, f"w{own}"] + [f"b{own}"] * (kind != "matmul")
         nodes += [helper.make_node(op, operands, [f"s{i}"], f"n{i}", **({"transB": 1} if kind == "turned" else {})),
-                  helper.make_node("Tanh", [f"s{i}"], [f"t{i}"], f"h{i}")]
+                  helper.make_node("Tanh", [f"m{i}" if kind == "scaled" else f"s{i}"], [f"t{i}"], f"h{i}")]
+        if kind == "scaled":
+            constants["k"] = np.float32(0.75)
+            nodes.insert(-1, helper.make_node("Mul", [f"s{i}", "k"], [f"m{i}"]))
         x = f"t{i}"
     shape = [2, WIDTH, *(3 * p for p in pixels)]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
@@ -42,8 +46,8 @@ class SharedWeights(OracleCase):
         m, shape = model(kind, copies)
         onnx.save(m, path)
         np.savez(data, x=np.random.default_rng(3).normal(size=[4, *shape]).astype(np.float32))
-        static = (f"-calib={data}",) if way in ("static", "onnx") else ()
-        qxc(path, *WAYS[way], *static, *options, f"-emit={emit}", "-no-sync", "-o", out)
+        static = (f"-calib={data}",) if way in ("static", "onnx", "few") else ()
+        qxc(path, *(FEW if way == "few" else WAYS[way]), *static, *options, f"-emit={emit}", "-no-sync", "-o", out)
         return out
 
     def outputs(self, path, optimize):
@@ -63,6 +67,13 @@ class SharedWeights(OracleCase):
         of_shared, of_copies = weights(shared), weights(copies)
         self.assertEqual((1, int(of == "kept")), of_shared)
         self.assertEqual((LAYERS - (of == "kept"), int(of == "kept")), of_copies)
+
+    @for_each("scaled", "scaled -keep=n1", "gemm -keep=n1", "matmul -keep=n1", "conv -keep=n1")
+    def test_few_bits_are_rounded_for_each_reader(self, case):
+        """Readers that decide on their own have their weights rounded for what they compute, as copies of them would be."""
+        kind, *options = case.split()
+        shared, copies = (self.made(kind, c, "few", "qdq", *options) for c in (False, True))
+        np.testing.assert_array_equal(self.outputs(copies, False), self.outputs(shared, False))
 
     @for_each(*(f"{k} {w} {e}" for k in KINDS for w in ("dynamic", "blocks", "static") for e in ("qdq", "qop")))
     def test_read_again(self, case):

@@ -274,7 +274,7 @@ static void floats_last_over_their_operand(void **state) {
     for (int round = 0; round < 4 * ROUNDS; round++) {
         int kind = round % 4;
         Spatial s = random_spatial(kind < 3);
-        while (s.dw != 1)
+        while (kind == 3 && s.dw != 1)
             s = random_spatial(kind < 3);
         qk_maxpool2d_nhwc_params max = {WINDOW_PARAMS(&s), .c = s.ic};
         qk_avgpool2d_nhwc_f32_params average = {WINDOW_PARAMS(&s), .c = s.ic};
