@@ -9,11 +9,22 @@ typedef struct Blocks {
     int64_t matrices, each;
 } Blocks;
 
+/* Whether the matrices of b lie whole, one behind the other: those of FusedMatMul with transBatchB
+ * do not. */
+static bool lie_apart(const qk_matmul_f32_params *p) {
+    int32_t plain = p->k * p->n;
+    bool whole = (p->bn == 1 && p->bk == p->n) || (p->bk == 1 && p->bn == p->k);
+    for (int i = 0; i < p->rank; i++)
+        whole = whole && p->bs[i] % plain == 0;
+    return whole;
+}
+
 /* Whether a copy of constant b in blocks is worth its flash: not where it is much larger. */
 static bool blocks_of(Binder *b, const qk_matmul_f32_params *p, int from, Blocks *k) {
     const Buffer *w = bind_buffer(b, from);
     int64_t plain = (int64_t)p->k * p->n, columns = ((int64_t)p->n + BLOCK - 1) / BLOCK * BLOCK;
-    if (w->kind != BUF_CONST || !w->data || plain == 0 || (int64_t)w->count % plain)
+    if (w->kind != BUF_CONST || !w->data || plain <= 0 || plain > INT32_MAX ||
+        (int64_t)w->count % plain || !lie_apart(p))
         return false;
     *k = (Blocks){.matrices = (int64_t)w->count / plain, .each = columns * p->k};
     return k->each <= plain + plain / 2 + 1024 && k->matrices * k->each <= INT32_MAX;

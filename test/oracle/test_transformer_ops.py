@@ -217,10 +217,11 @@ class TransformerOps(OracleCase):
                         axes = [*axes[:-2], axes[-1], axes[-2]]
                     stored = tuple(shape[axes.index(i)] for i in range(len(shape)))
                     operands.append((name, rng.standard_normal(stored).astype(np.float32)))
-                with self.subTest(turned=turned, left=left):
-                    self.check("FusedMatMul", operands, c=left == (2, 3), transA=turned[0],
-                               transBatchA=turned[1], transB=turned[2], transBatchB=turned[3],
-                               alpha=0.125)
+                for constants in ((), ("b",)):
+                    with self.subTest(turned=turned, left=left, constants=constants):
+                        self.check("FusedMatMul", operands, ["y"], constants, c=left == (2, 3),
+                                   transA=turned[0], transBatchA=turned[1], transB=turned[2],
+                                   transBatchB=turned[3], alpha=0.125)
 
     def test_skip_simplified(self):
         rng = np.random.default_rng(5)
