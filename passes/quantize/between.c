@@ -78,7 +78,8 @@ static bool spares_several(const Decide *d, const Value *v, bool *comes) {
 static void want_sparing(const Decide *d, Graph *g, bool *comes) {
     FOR_NODES(n, g) {
         for (size_t i = 0; i < n->n_out; i++)
-            if (n->out[i] && !d->wanted[n->out[i]->id] && !comes[n->out[i]->id] &&
+            if (n->out[i] && type_real_elem(n->out[i]->type) == ELEM_FLOAT &&
+                !d->wanted[n->out[i]->id] && !comes[n->out[i]->id] &&
                 spares_several(d, n->out[i], comes))
                 d->wanted[n->out[i]->id] = true;
     }

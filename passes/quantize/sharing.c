@@ -102,8 +102,9 @@ static bool ends_at_bounds(const Sharing *s, const Node *clamp, const Value *res
  * chain cannot take the parameters of the result. */
 static bool step_up(const Sharing *s, Value *v, Value *result, Value **before) {
     const Node *n = v->def;
+    const Quant *q = given(s, sharing_root(s, result));
     *before = NULL;
-    if (v->type.quant || !s->wanted[v->id] || v->graph != result->graph || !read_by_one(s, v) ||
+    if ((q && !quant_is_per_tensor(q)) || v->type.quant || !s->wanted[v->id] || v->graph != result->graph || !read_by_one(s, v) ||
         !(alike(s, v, result) || can_take(s, v, sharing_root(s, result))))
         return false;
     if (!n || !is_integer(s, n))
@@ -168,6 +169,13 @@ static bool fills_anew(const Sharing *s, const Node *n) {
     return n->def->quant.move.fills_anew && n->def->quant.move.fills_anew(&c);
 }
 
+/* Whether parameters mean the same on both sides of the node: scales along an axis do where it stays,
+ * with all that stands along it. */
+static bool keeps_params(const Sharing *s, const Node *n, const Quant *q) {
+    OpCtx c = op_ctx(n, s->c->d);
+    return !q || quant_is_per_tensor(q) || op_moved_quant(&c, n->def, q) == q;
+}
+
 static void share_followed(Sharing *s, Node *n) {
     for (size_t i = 0; i < n->n_out; i++) {
         Value *y = n->out[i], *x = n->in[0];
@@ -176,7 +184,8 @@ static void share_followed(Sharing *s, Node *n) {
         Value *of_x = sharing_root(s, x), *of_y = sharing_root(s, y);
         bool ahead = !y->type.quant && (n->def->quant.kind != QUANT_CLAMP || covers(s, x, y)) &&
                      (alike(s, x, y) || can_take(s, of_y, of_x));
-        if (of_x == of_y)
+        if (of_x == of_y || !keeps_params(s, n, given(s, of_x)) ||
+            !keeps_params(s, n, given(s, of_y)))
             continue;
         if (ahead && fills_anew(s, n) && !of_x->type.quant)
             s->root[of_x->id] = of_y; /* whose range has the new number, too */
