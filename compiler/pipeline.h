@@ -127,9 +127,9 @@ bool job_reference(Job *j, Module *m);
 /* Applies -bind and -shape. */
 bool job_fix_shapes(Job *j, Module *m);
 
-/* Static or dynamic quantization: what suits a float model better than what was chosen, as a line
- * of text (advice.c), or NULL. */
-const char *advice_of(Module *m, bool dynamic);
+/* Static or dynamic quantization: what suits a model that was quantized so better than what was
+ * chosen, as a line of text (advice.c), or NULL. */
+const char *advice_of(const Job *j, Module *m);
 
 /* Brings the module into j->form. */
 bool job_compile(Job *j, Module *m);

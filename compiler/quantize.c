@@ -227,7 +227,7 @@ bool step_fold(Job *j, Module *m) {
 }
 
 bool step_advise(Job *j, Module *m) {
-    j->advice = advice_of(m, j->o->dynamic);
+    j->advice = advice_of(j, m);
     return true;
 }
 

@@ -85,6 +85,7 @@ typedef struct TargetPage {
     bool drops_relu;       /* does not, so a Relu that a Clip of the integers repeats goes */
     bool no_dtype;         /* takes the type of a QuantizeLinear from its zero point alone */
     bool kernels;          /* has the kernels of ort_kernels.def, and no others */
+    bool slow_conv;        /* ConvInteger is slower than Conv on floats */
     bool merges_names;     /* reads `.`, `/` and `:` in names as `_` */
     bool states_precision; /* nodes state one type of results and weights: quantization.ptq.* */
     TargetNames before;    /* operators that a QuantizeLinear stands before, and nowhere else; none:
