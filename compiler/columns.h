@@ -19,6 +19,7 @@ typedef struct Column {
     size_t bytes;  /* the same */
     char *data;    /* of a constant those of one sample */
     size_t n, cap;
+    bool varies; /* samples have other shapes or elements than those before: there is no array */
 } Column;
 
 /* With `open` the first sample tells the shape, and the element type where nothing else does. False

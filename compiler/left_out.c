@@ -2,9 +2,10 @@
 #include "compiler/left_out.h"
 
 WhyLeftOut column_left_out(const Column *c, const Arrangement *as) {
-    return c->n < as->seen.n || c->elem == ELEM_UNDEFINED ? LACKS_SAMPLES
-           : column_counts_samples(c, as)                 ? COUNTS_SAMPLES
-                                                          : NOT_LEFT_OUT;
+    return c->varies                                        ? VARIES
+           : c->n < as->seen.n || c->elem == ELEM_UNDEFINED ? LACKS_SAMPLES
+           : column_counts_samples(c, as)                   ? COUNTS_SAMPLES
+                                                            : NOT_LEFT_OUT;
 }
 
 /* Of functions it is what calls them that counts. */
@@ -39,6 +40,7 @@ static const char *const reasons[N_WHYS_LEFT_OUT] = {
     [LACKS_SAMPLES] = "not every sample computes them (without -o they are printed where they are)",
     [COUNTS_SAMPLES] = "they follow from how many samples run together, and samples run one by one "
                        "(-batch=none: together)",
+    [VARIES] = "samples have them in other shapes (without -o they are printed as they are)",
     [NOT_THERE] = "the run does not have them (computed ahead, in a body, or in another form)"};
 
 void values_tell_left_out(ValuesLeftOut *l, const Column *cols, size_t n, Diags *d) {

@@ -35,7 +35,7 @@ static void count_values(Graph *g, void *ctx) {
 static void add_graph(Graph *g, void *ctx) {
     Collect *c = ctx;
     if (c->evaluator && g->owner)
-        return; /* gone with each iteration */
+        return;                                       /* gone with each iteration */
     for (size_t i = 0; !g->owner && i < g->n_in; i++) /* those of a body change while it runs */
         add_column(c, g->in[i], g->in[i]->name);
     FOR_NODES(n, g)
@@ -75,12 +75,20 @@ static bool store_all(Collect *c, Runner *r) {
     return ok;
 }
 
+/* Results must make an array; what lies between may be left out. */
+static bool store_tensor(Collect *c, Column *col, const Tensor *t) {
+    bool result = value_is_output(col->v);
+    Diags *d = result ? c->s->d : col->v->graph->module->mute;
+    if (!t || col->varies || column_add_tensor(col, c->arena, t, d))
+        return true;
+    col->varies = true;
+    return !result;
+}
+
 static bool store_tensors(Collect *c) {
     bool ok = true;
-    for (size_t i = 0; i < c->n; i++) {
-        const Tensor *t = evaluator_value(c->evaluator, c->cols[i].v);
-        ok = (!t || column_add_tensor(&c->cols[i], c->arena, t, c->s->d)) && ok;
-    }
+    for (size_t i = 0; i < c->n; i++)
+        ok = store_tensor(c, &c->cols[i], evaluator_value(c->evaluator, c->cols[i].v)) && ok;
     return ok;
 }
 

@@ -126,7 +126,8 @@ static void bind_more_rows(Binder *b, const Spatial *s, int32_t group, int32_t p
     size_t row = sizeof(float) * (size_t)part, all = (size_t)s->oh * (size_t)s->ow * row;
     bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_f32_params, col_bytes), row, row,
               all < MOST_BYTES ? all : MOST_BYTES);
-    if ((int64_t)s->oc * (s->ic / group) * s->kh * s->kw * (int64_t)sizeof(float) > FIRST_LEVEL_CACHE)
+    if ((int64_t)s->oc * (s->ic / group) * s->kh * s->kw * (int64_t)sizeof(float) >
+        FIRST_LEVEL_CACHE)
         bind_keep(b, LEAST_ROWS * row < all ? LEAST_ROWS * row : all);
 }
 

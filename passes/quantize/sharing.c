@@ -104,7 +104,8 @@ static bool step_up(const Sharing *s, Value *v, Value *result, Value **before) {
     const Node *n = v->def;
     const Quant *q = given(s, sharing_root(s, result));
     *before = NULL;
-    if ((q && !quant_is_per_tensor(q)) || v->type.quant || !s->wanted[v->id] || v->graph != result->graph || !read_by_one(s, v) ||
+    if ((q && !quant_is_per_tensor(q)) || v->type.quant || !s->wanted[v->id] ||
+        v->graph != result->graph || !read_by_one(s, v) ||
         !(alike(s, v, result) || can_take(s, v, sharing_root(s, result))))
         return false;
     if (!n || !is_integer(s, n))
@@ -169,8 +170,8 @@ static bool fills_anew(const Sharing *s, const Node *n) {
     return n->def->quant.move.fills_anew && n->def->quant.move.fills_anew(&c);
 }
 
-/* Whether parameters mean the same on both sides of the node: scales along an axis do where it stays,
- * with all that stands along it. */
+/* Whether parameters mean the same on both sides of the node: scales along an axis do where it
+ * stays, with all that stands along it. */
 static bool keeps_params(const Sharing *s, const Node *n, const Quant *q) {
     OpCtx c = op_ctx(n, s->c->d);
     return !q || quant_is_per_tensor(q) || op_moved_quant(&c, n->def, q) == q;
