@@ -60,11 +60,11 @@ static bool read_by_one(const Sharing *s, const Value *v) {
 
 /* ---- Relu and Clip ---- */
 
-/* The result of a computation, on integers or quantized behind it, that only this clamp reads. */
+/* The result of a quantized computation that only this clamp reads. */
 static bool absorbs_clamp(const Sharing *s, const Node *clamp) {
     Value *x = clamp->in[0];
-    return x->def && (s->integer[x->def->id] || s->wanted[x->id]) && !is_follower(x->def) &&
-           !x->type.quant && x->graph == clamp->graph && uses_only_node(s->uses, x);
+    return x->def && s->integer[x->def->id] && !is_follower(x->def) && !x->type.quant &&
+           x->graph == clamp->graph && uses_only_node(s->uses, x);
 }
 
 /* Conv, Clip, Relu: all take the last one's range; with given parameters on either side, those. */
